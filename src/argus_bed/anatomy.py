@@ -1,0 +1,460 @@
+"""The shared model of one step, on which every mechanism is written.
+
+A `Frame` says what a study can talk about: two arms, the conditions derived from
+them, the stages of a step, and the cells (quantity x stage x condition) that some
+probe can read. An `Anatomy` is the generative model over those cells. It holds the
+latents that all hypotheses share; a mechanism then says which part it changes.
+
+The step time of condition ``c`` relative to the baseline is
+
+    T[c] / T[baseline] = 1 - kappa * share * (1 - exp(local[c])) + sum_m extra_m * active_m[c]
+
+``share``  part of the baseline step that the candidate changes on purpose,
+``local``  log ratio of that part's own time, candidate over baseline,
+``kappa``  how far that part lies on the critical path (1: a second saved there is a
+           second saved; 0: something else hides it). This is Amdahl's law with a
+           criticality, the quantity that causal profiling estimates by delays
+           (Curtsinger and Berger, SOSP 2015).
+``extra``  time that a mechanism takes, as a share of the baseline step,
+``active`` whether the mechanism is at work in a condition: it is in one arm, and an
+           intervention that removes it leaves a small rest.
+
+Cells hold link-space values (`quantity.Link`). Cells of log-linked quantities are
+relative to the baseline: their level is common to every hypothesis and cancels in a
+contrast, so no prior on absolute levels is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from argus_bed.errors import ConfigError, UnknownName
+from argus_bed.quantity import QUANTITIES, Family, Link, quantity
+
+BASELINE = "baseline"
+CANDIDATE = "candidate"
+
+StageKind = Literal[
+    "compute", "communication", "copy", "host", "wait", "setting", "rank", "other"
+]
+
+# Priors of the anatomy. Each is (value, source); "assumption" marks what nobody measured.
+SHARE_PRIOR = (1.0, 3.0)  # Beta; assumption: most changed parts are a minor part of the step
+LOST_BASE = (np.log(0.01), 1.2)  # LogNormal share of the step; assumption: about 1 %, 0.1 to 10
+REST_PRIOR = (1.0, 12.0)  # Beta; assumption: "removes" is a strong belief and not a zero
+MECHANISM_IN_CANDIDATE = 0.8  # assumption: people change the candidate and ask about it
+LOCAL_SPREAD = {"faster": (-0.6, 0.6), "same": (0.0, 0.002), "unknown": (0.0, 0.4)}
+"""Normal(mean, sd) of the log ratio of the changed part, by what the change was meant to do."""
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One thing that can be read: a quantity in a condition, of a stage or of the step."""
+
+    quantity: str
+    condition: str
+    stage: str | None = None
+
+    def __str__(self) -> str:
+        where = f"{self.stage}@{self.condition}" if self.stage else self.condition
+        return f"{self.quantity}[{where}]"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A named part of a step. ``changed``: by the candidate, on purpose (None: unknown)."""
+
+    name: str
+    kind: StageKind = "compute"
+    changed: bool | None = None
+    what: str = ""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """An arm, or an arm with one knob turned.
+
+    ``removes`` and ``adds`` name mechanisms and are declared before any outcome. Both
+    empty: merely another setting, in which the size of any effect is free. ``system``
+    marks a set-up other than that of the arms.
+    """
+
+    name: str
+    of: str | None = None
+    knob: str = ""
+    value: str = ""
+    removes: frozenset[str] = frozenset()
+    adds: frozenset[str] = frozenset()
+    system: str | None = None
+
+    @property
+    def is_arm(self) -> bool:
+        return self.of is None
+
+    @property
+    def is_setting(self) -> bool:
+        """Merely another setting: nothing follows about mechanisms."""
+        return self.of is not None and not self.removes and not self.adds
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What a study can talk about.
+
+    Parameters
+    ----------
+    metric : quantity in which the question is asked.
+    conditions : the two arms first, then every derived condition after its parent.
+    stages : the named parts of a step.
+    cells : everything that some probe of the study can read.
+    intent : what the candidate's change was meant to do to its own part.
+
+    Raises
+    ------
+    ConfigError : an arm is missing or a condition derives from an unknown one.
+    UnknownName : a cell names an unknown quantity, condition or stage.
+    """
+
+    metric: str
+    conditions: tuple[Condition, ...]
+    stages: tuple[Stage, ...] = ()
+    cells: tuple[Cell, ...] = ()
+    intent: Literal["faster", "same", "unknown"] = "unknown"
+
+    def __post_init__(self) -> None:
+        names = [c.name for c in self.conditions]
+        if names[:2] != [BASELINE, CANDIDATE]:
+            raise ConfigError(f"the first two conditions are {names[:2]}; they must be the arms "
+                              f"{BASELINE!r} and {CANDIDATE!r}")
+        for i, condition in enumerate(self.conditions):
+            if condition.of is not None and condition.of not in names[:i]:
+                raise UnknownName(f"parent of condition {condition.name!r}:", condition.of, names[:i])
+        quantity(self.metric)
+        stages = {s.name for s in self.stages}
+        for cell in self.cells:
+            quantity(cell.quantity)
+            if cell.condition not in names:
+                raise UnknownName("condition", cell.condition, names)
+            if cell.stage is not None and cell.stage not in stages:
+                raise UnknownName("stage", cell.stage, stages)
+
+    @cached_property
+    def condition_index(self) -> dict[str, int]:
+        return {c.name: i for i, c in enumerate(self.conditions)}
+
+    @cached_property
+    def cell_index(self) -> dict[Cell, int]:
+        return {c: i for i, c in enumerate(self.cells)}
+
+    @cached_property
+    def stage_index(self) -> dict[str, Stage]:
+        return {s.name: s for s in self.stages}
+
+    def condition(self, name: str) -> Condition:
+        try:
+            return self.conditions[self.condition_index[name]]
+        except KeyError:
+            raise UnknownName("condition", name, self.condition_index) from None
+
+    def stage(self, name: str | None) -> Stage | None:
+        return None if name is None else self.stage_index[name]
+
+    def root(self, name: str) -> str:
+        """The arm that a condition derives from."""
+        condition = self.condition(name)
+        while condition.of is not None:
+            condition = self.condition(condition.of)
+        return condition.name
+
+    def with_cells(self, cells: Iterable[Cell]) -> Frame:
+        """The same frame with ``cells`` added (order kept, no duplicates)."""
+        merged = tuple(dict.fromkeys((*self.cells, *cells)))
+        return Frame(self.metric, self.conditions, self.stages, merged, self.intent)
+
+
+# How far a quantity moves between two conditions for reasons that have nothing to do
+# with the question: (sd in link space, probability that it moves a lot).
+# Assumptions, except: metric, from the 4 % between two states of one unchanged binary,
+# seen in 7 to 20 % of runs (catalogue, zoo `bistable`).
+_BENIGN: dict[Family, tuple[float, float]] = {
+    Family.DURATION: (0.05, 0.10),
+    Family.LOST_TIME: (0.30, 0.15),
+    Family.RATE: (0.10, 0.10),
+    Family.COUNT: (0.15, 0.15),
+    Family.FRACTION: (0.30, 0.15),
+    Family.RATIO: (0.10, 0.05),
+    Family.STATE: (0.02, 0.10),
+    Family.FLAG: (0.0, 0.10),
+}
+_METRIC_BENIGN = (0.003, 0.02)
+_INTERVENTION_BENIGN = 0.04  # turning a knob has small effects of its own
+_SETTING_BENIGN = 0.5  # merely another setting: levels are free
+_UNKNOWN_STAGE_BENIGN = 0.15  # nobody said whether the candidate changes this stage
+COINCIDENCE_SPREAD = 1.0
+"""Sd in link space of a move that has nothing to do with the question."""
+
+
+def is_metric(frame: Frame, cell: Cell) -> bool:
+    """Whether a cell shows the end-to-end effect (whole steps carry no stage or kind ``other``)."""
+    return cell.quantity in ("step_time", "throughput") or (
+        cell.quantity == frame.metric and _responds(frame.stage(cell.stage))
+    )
+
+
+def _responds(stage: Stage | None) -> bool:
+    return stage is None or stage.kind not in ("setting", "rank")
+
+
+def benign(frame: Frame, cell: Cell, against: Cell | None) -> tuple[float, float]:
+    """How far ``cell`` moves by itself: (sd in link space, probability of a large move).
+
+    A reading by itself and a contrast between the arms have the family's spread; a
+    contrast with a derived condition adds that of turning a knob.
+    """
+    spread, coincidence = _BENIGN[quantity(cell.quantity).family]
+    stage = frame.stage(cell.stage)
+    if is_metric(frame, cell):
+        spread, coincidence = _METRIC_BENIGN
+    elif stage is not None and stage.changed is None and stage.kind != "setting":
+        spread = max(spread, _UNKNOWN_STAGE_BENIGN)
+    if against is not None:
+        for name in {cell.condition, against.condition}:
+            condition = frame.condition(name)
+            if condition.is_setting:
+                spread = max(spread, _SETTING_BENIGN)
+            elif not condition.is_arm:
+                spread = max(spread, _INTERVENTION_BENIGN)
+    return spread, coincidence
+
+
+@dataclass
+class Anatomy:
+    """The step model under construction, inside a PyMC model context.
+
+    A mechanism receives it and calls its verbs. Sizes are PyMC variables or numbers.
+    Tensors have one entry per condition (``conditions``) or per cell (``cells``).
+    """
+
+    frame: Frame
+    scope: str = ""
+    _extra: Any = 0.0
+    _shift: Any = 0.0
+    _lost: dict[str, Any] = field(default_factory=dict)
+    _free: Any = 0.0
+    kappa: Any = 1.0
+    _active: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        import pymc as pm
+        import pytensor.tensor as pt
+
+        self._pm, self._pt = pm, pt
+        frame = self.frame
+        self._condition_of_cell = np.array(
+            [frame.condition_index[c.condition] for c in frame.cells], dtype=int
+        )
+        mean, sd = LOCAL_SPREAD[frame.intent]
+        self.has_local = True
+        self.share = pm.Beta("share", *SHARE_PRIOR)
+        self.local = pm.Normal("local", mean, sd)
+        self._settings = [c.name for c in frame.conditions if c.is_setting or c.system]
+        self._setting_size = (
+            pm.Normal("setting_size", 0.0, 0.7, shape=len(self._settings)) if self._settings else None
+        )
+        self._lost_base = {
+            name: pm.LogNormal(f"base_{name}", *LOST_BASE)
+            for name in dict.fromkeys(c.quantity for c in frame.cells)
+            if QUANTITIES[name].family is Family.LOST_TIME
+        }
+
+    # -- latents -----------------------------------------------------------------
+
+    def name(self, label: str) -> str:
+        """A variable's name, kept apart by mechanism in a composite."""
+        return f"{self.scope}_{label}" if self.scope else label
+
+    def positive(self, label: str, median: float, spread: float) -> Any:
+        """A LogNormal latent by its median and the sd of its logarithm."""
+        return self._pm.LogNormal(self.name(label), np.log(median), spread)
+
+    def no_local_change(self) -> None:
+        """The candidate's part takes as long as the baseline's."""
+        self.has_local = False
+
+    def active(self) -> Any:
+        """Where the mechanism in scope is at work: a tensor over conditions, 0 to about 1."""
+        if self.scope in self._active:
+            return self._active[self.scope]
+        pm, pt = self._pm, self._pt
+        if self.frame.intent == "unknown":
+            side = pm.Uniform(self.name("side"), 0.0, 1.0)
+            in_candidate = pt.switch(pt.lt(side, MECHANISM_IN_CANDIDATE), 1.0, 0.0)
+        else:
+            in_candidate = pt.as_tensor_variable(1.0)
+        values: dict[str, Any] = {BASELINE: 1.0 - in_candidate, CANDIDATE: in_candidate}
+        for condition in self.frame.conditions[2:]:
+            parent = values[str(condition.of)]
+            if self.scope in condition.removes:
+                rest = pm.Beta(self.name(f"rest_{self.frame.condition_index[condition.name]}"), *REST_PRIOR)
+                values[condition.name] = parent * rest
+            elif self.scope in condition.adds:
+                values[condition.name] = parent + 1.0
+            elif condition.name in self._settings:
+                size = self._setting_size[self._settings.index(condition.name)]
+                values[condition.name] = parent * pt.exp(size)
+            else:
+                values[condition.name] = parent
+        self._active[self.scope] = pt.stack([values[c.name] for c in self.frame.conditions])
+        return self._active[self.scope]
+
+    # -- what a mechanism can do ----------------------------------------------------
+
+    def extends(self, extra: Any) -> None:
+        """The step takes longer by ``extra`` (share of the baseline step) where active."""
+        self._extra = self._extra + extra * self.active()
+
+    def carries(self, name: str, extra: Any, fidelity: Any = 1.0) -> None:
+        """The lost-time quantity ``name`` holds ``fidelity`` of the ``extra`` time."""
+        quantity(name)
+        self._lost[name] = self._lost.get(name, 0.0) + fidelity * extra * self.active()
+
+    def moves(
+        self,
+        name: str,
+        by: Any,
+        *,
+        kinds: Sequence[StageKind] | None = None,
+        changed: Sequence[bool | None] = (True, False, None),
+    ) -> None:
+        """Shift ``name`` by ``by`` in link space where active.
+
+        Only cells of the step as a whole and of stages with a matching ``kind`` and
+        ``changed`` are shifted.
+        """
+        quantity(name)
+        mask = self._mask(name, kinds, changed)
+        if mask.any():
+            self._shift = self._shift + mask * by * self.active()[self._condition_of_cell]
+
+    def stands(self, name: str, value: Any, *, where_active: bool = False) -> None:
+        """Give an absolute quantity the link-space ``value`` (everywhere, or where active)."""
+        mask = self._mask(name, None, (True, False, None))
+        if mask.any():
+            act = self.active()[self._condition_of_cell] if where_active else 1.0
+            self._shift = self._shift + mask * value * act
+
+    def leaves_open(self, spread: Any, names: Sequence[str] | None = None) -> None:
+        """Add ``spread`` (sd, link space) to what is said about the cells of ``names`` (all)."""
+        mask = np.array([names is None or c.quantity in names for c in self.frame.cells], dtype=float)
+        self._free = self._free + mask * spread
+
+    def _mask(
+        self, name: str, kinds: Sequence[StageKind] | None, changed: Sequence[bool | None]
+    ) -> np.ndarray[Any, np.dtype[np.float64]]:
+        def hit(cell: Cell) -> bool:
+            stage = self.frame.stage(cell.stage)
+            if cell.quantity != name or not _responds(stage):
+                return False
+            if stage is None:
+                return True
+            return (kinds is None or stage.kind in kinds) and stage.changed in changed
+
+        return np.array([hit(c) for c in self.frame.cells], dtype=float)
+
+    # -- the cells -------------------------------------------------------------------
+
+    def _derives_from_candidate(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        return np.array(
+            [self.frame.root(c.name) == CANDIDATE for c in self.frame.conditions], dtype=float
+        )
+
+    def step_log_ratio(self) -> Any:
+        """log T[c] / T[baseline], one entry per condition."""
+        pt = self._pt
+        change = -pt.expm1(self.local) if self.has_local else pt.as_tensor_variable(0.0)
+        saved = self.kappa * self.share * change * self._derives_from_candidate()
+        total = 1.0 - saved + self._extra
+        # relative to the baseline's own total: a mechanism may sit in the baseline
+        total = pt.clip(total, 1e-3, np.inf)
+        return pt.log(total) - pt.log(total[0])
+
+    def finish(self) -> None:
+        """Register ``cells`` and ``free``, both of shape (cells,), in the PyMC model."""
+        pm, pt = self._pm, self._pt
+        frame = self.frame
+        step = self.step_log_ratio()
+        value = pt.zeros(len(frame.cells)) + self._shift
+        value = value + self._metric_weights() * step[self._condition_of_cell]
+        if self.has_local:
+            value = value + self._local_weights() * self.local
+        for name, base in self._lost_base.items():
+            mask = self._mask(name, None, (True, False, None))
+            total = pt.exp(step)
+            share = base + self._lost.get(name, 0.0) / total
+            floor = QUANTITIES[name].floor
+            value = value + mask * pt.log(share + floor)[self._condition_of_cell]
+        value = value + self._share_cells() + self._slope_cells()
+        pm.Deterministic("cells", value)
+        pm.Deterministic("free", pt.zeros(len(frame.cells)) + self._free)
+
+    def _metric_weights(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """How a longer step shows in each cell. A lost overlap is a fall in log odds."""
+
+        def weight(cell: Cell) -> float:
+            if not is_metric(self.frame, cell):
+                return 0.0
+            match quantity(cell.quantity):
+                case q if q.name == "throughput":
+                    return -1.0
+                case q if q.family is Family.DURATION:
+                    return 1.0
+                case q if q.link is Link.LOGIT:
+                    return -10.0  # assumption: a tenth of the step lost is one unit of log odds
+                case q if q.name == "bandwidth_ratio":
+                    return -1.0
+                case _:
+                    return 0.0
+
+        return np.array([weight(c) for c in self.frame.cells])
+
+    def _local_weights(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Cells of the changed part by itself: alone, cold, or as a stage."""
+
+        def weight(cell: Cell) -> float:
+            if self.frame.root(cell.condition) != CANDIDATE or is_metric(self.frame, cell):
+                return 0.0
+            stage = self.frame.stage(cell.stage)
+            alone = cell.quantity in ("isolated_time", "cold_time")
+            if stage is None:
+                return 1.0 if alone else 0.0
+            timed = alone or cell.quantity == "stage_time"
+            return 1.0 if timed and stage.changed and _responds(stage) else 0.0
+
+        return np.array([weight(c) for c in self.frame.cells])
+
+    def _share_cells(self) -> Any:
+        mask = np.array(
+            [
+                c.quantity == "stage_share"
+                and c.condition == BASELINE
+                and bool((s := self.frame.stage(c.stage)) and s.changed)
+                for c in self.frame.cells
+            ],
+            dtype=float,
+        )
+        return mask * self._pt.log(self.share / (1.0 - self.share)) if mask.any() else 0.0
+
+    def _slope_cells(self) -> Any:
+        mask = np.array(
+            [
+                c.quantity == "delay_slope" and bool((s := self.frame.stage(c.stage)) and s.changed)
+                for c in self.frame.cells
+            ],
+            dtype=float,
+        )
+        return mask * self.kappa if mask.any() else 0.0

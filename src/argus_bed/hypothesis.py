@@ -1,0 +1,197 @@
+"""A hypothesis is a PyMC model over the cells of a frame.
+
+The library's hypotheses are mechanisms: functions that receive an `Anatomy` and say
+which part of it the candidate changed. ::
+
+    @hypothesis(
+        claim="The wait keeps the interpreter lock, so other Python threads stand still.",
+        part="thread", ...
+    )
+    def gil_held(step):
+        extra = step.positive("extra", median=0.2, spread=1.0)
+        step.extends(extra)
+        step.carries("gil_wait", extra)
+
+One file, one mechanism; the file's name is the mechanism's name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from argus_bed.anatomy import Anatomy, Frame
+from argus_bed.discovery import discover
+from argus_bed.errors import ConfigError, UnknownName
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+Part = Literal["computation", "thread", "memory path", "synchronisation boundary", "measurement", "none"]
+
+NO_EFFECT = "no_effect"
+NONE_OF_THESE = "none_of_these"
+COMPOSITE_DISCOUNT = 0.1
+"""Prior odds of a second simultaneous cause (assumption: one cause is ten times as common)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hypothesis:
+    """A possible explanation.
+
+    Parameters
+    ----------
+    name : slug, the same as its file's.
+    claim : one sentence that could be false.
+    changes : writes the mechanism on an `Anatomy` inside a PyMC model context.
+    part : what kind of thing it blames.
+    signature : what would be seen, in words.
+    decisive_probe : kind of the cheapest probe that can decide it.
+    intervention : the change that would test it.
+    confused_with : names of the closest rivals.
+    sources : where the claim and its priors come from.
+    weight : prior odds against an ordinary mechanism.
+    causes : names of the mechanisms in it; two for a composite.
+    """
+
+    name: str
+    claim: str
+    changes: Callable[[Anatomy], None]
+    part: Part
+    signature: str = ""
+    decisive_probe: str = ""
+    intervention: str = ""
+    confused_with: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    weight: float = 1.0
+    causes: tuple[str, ...] = ()
+
+    def model(self, frame: Frame) -> pm.Model:
+        """The PyMC model over ``frame``.
+
+        Deterministics ``cells`` and ``free``, both of shape (len(frame.cells),): the
+        link-space value of every cell and the spread (sd) that the hypothesis leaves open.
+        """
+        import pymc as pm
+
+        with pm.Model() as model:
+            anatomy = Anatomy(frame)
+            self.changes(anatomy)
+            anatomy.scope = ""
+            anatomy.finish()
+        return model
+
+    def __repr__(self) -> str:
+        return f"<Hypothesis {self.name}>"
+
+
+def hypothesis(
+    *,
+    claim: str,
+    part: Part,
+    signature: str = "",
+    decisive_probe: str = "",
+    intervention: str = "",
+    confused_with: Iterable[str] = (),
+    sources: Iterable[str] = (),
+    weight: float = 1.0,
+) -> Callable[[Callable[[Anatomy], None]], Hypothesis]:
+    """Turn a function on an `Anatomy` into a `Hypothesis` that bears the function's name.
+
+    Raises
+    ------
+    ConfigError : the claim is blank or the weight is not a positive number.
+    """
+    if not claim.strip():
+        raise ConfigError("a hypothesis needs a claim: one sentence that could be false")
+    if not (math.isfinite(weight) and weight > 0):
+        raise ConfigError(f"weight={weight!r}: prior odds are a positive number")
+
+    def wrap(changes: Callable[[Anatomy], None]) -> Hypothesis:
+        def scoped(step: Anatomy) -> None:
+            step.scope = changes.__name__
+            changes(step)
+
+        return Hypothesis(
+            name=changes.__name__,
+            claim=claim,
+            changes=scoped,
+            part=part,
+            signature=signature,
+            decisive_probe=decisive_probe,
+            intervention=intervention,
+            confused_with=tuple(confused_with),
+            sources=tuple(sources),
+            weight=weight,
+            causes=(changes.__name__,),
+        )
+
+    return wrap
+
+
+def compose(first: Hypothesis, second: Hypothesis) -> Hypothesis:
+    """Both mechanisms at once on one anatomy."""
+
+    def changes(step: Anatomy) -> None:
+        first.changes(step)
+        second.changes(step)
+
+    return Hypothesis(
+        name=f"{first.name}+{second.name}",
+        claim=f"{first.claim} And: {second.claim}",
+        changes=changes,
+        part=first.part,
+        sources=(*first.sources, *second.sources),
+        weight=first.weight * second.weight * COMPOSITE_DISCOUNT,
+        causes=(*first.causes, *second.causes),
+    )
+
+
+def catalogue(folders: Iterable[str] = ()) -> dict[str, Hypothesis]:
+    """Every known hypothesis by name: the library's, entry points', and those in ``folders``.
+
+    Raises
+    ------
+    ConfigError : a file does not load; the message names the file, line and reason.
+    """
+    return discover(Hypothesis, "argus_bed.models", folders)
+
+
+def select(
+    names: Iterable[str], known: Mapping[str, Hypothesis], max_causes: int = 1
+) -> tuple[Hypothesis, ...]:
+    """The hypotheses called ``names``, always with `no_effect` and `none_of_these`.
+
+    With ``max_causes=2`` every pair of mechanisms is added as a composite.
+
+    Raises
+    ------
+    UnknownName : a name is not in ``known``.
+    ConfigError : fewer than two mechanisms are left, or ``max_causes`` is not 1 or 2.
+    """
+    if max_causes not in (1, 2):
+        raise ConfigError(f"max_causes={max_causes}: 1 or 2")
+    wanted = sorted({*names, NO_EFFECT, NONE_OF_THESE})
+    for name in wanted:
+        if name not in known:
+            raise UnknownName("hypothesis", name, known)
+    single = [known[name] for name in wanted]
+    mechanisms = [h for h in single if h.name not in (NO_EFFECT, NONE_OF_THESE)]
+    if len(mechanisms) < 2:
+        raise ConfigError(
+            f"hypotheses = {[h.name for h in mechanisms]}: a study compares at least two "
+            f"mechanisms beside {NO_EFFECT} and {NONE_OF_THESE}"
+        )
+    pairs = []
+    if max_causes == 2:
+        pairs = [compose(a, b) for i, a in enumerate(mechanisms) for b in mechanisms[i + 1 :]]
+    return (*single, *pairs)
+
+
+def prior_probabilities(hypotheses: Iterable[Hypothesis]) -> dict[str, float]:
+    """Prior probability of each hypothesis: its weight over the sum of weights."""
+    listed = list(hypotheses)
+    total = math.fsum(h.weight for h in listed)
+    return {h.name: h.weight / total for h in listed}
