@@ -44,10 +44,25 @@ StageKind = Literal[
 ]
 
 # Priors of the anatomy. Each is (value, source); "assumption" marks what nobody measured.
-SHARE_PRIOR = (1.0, 3.0)  # Beta; assumption: most changed parts are a minor part of the step
-LOST_BASE = (np.log(0.01), 1.2)  # LogNormal share of the step; assumption: about 1 %, 0.1 to 10
-REST_PRIOR = (1.0, 12.0)  # Beta; assumption: "removes" is a strong belief and not a zero
+SHARE_PRIOR = (
+    1.0,
+    3.0,
+)  # Beta; assumption: most changed parts are a minor part of the step
+LOST_BASE = (
+    np.log(0.01),
+    1.2,
+)  # LogNormal share of the step; assumption: about 1 %, 0.1 to 10
+REST_PRIOR = (
+    1.0,
+    12.0,
+)  # Beta; assumption: "removes" is a strong belief and not a zero
 MECHANISM_IN_CANDIDATE = 0.8  # assumption: people change the candidate and ask about it
+NAME_CHANGE_LOG_ODDS = (
+    -2.0
+)  # assumption: one change in eight renames kernels by the way
+BELOW_PEAK = (
+    0.7  # HalfNormal sd of -log(rate / peak); assumption: half of peak is ordinary
+)
 LOCAL_SPREAD = {"faster": (-0.6, 0.6), "same": (0.0, 0.002), "unknown": (0.0, 0.4)}
 """Normal(mean, sd) of the log ratio of the changed part, by what the change was meant to do."""
 
@@ -129,11 +144,15 @@ class Frame:
     def __post_init__(self) -> None:
         names = [c.name for c in self.conditions]
         if names[:2] != [BASELINE, CANDIDATE]:
-            raise ConfigError(f"the first two conditions are {names[:2]}; they must be the arms "
-                              f"{BASELINE!r} and {CANDIDATE!r}")
+            raise ConfigError(
+                f"the first two conditions are {names[:2]}; they must be the arms "
+                f"{BASELINE!r} and {CANDIDATE!r}"
+            )
         for i, condition in enumerate(self.conditions):
             if condition.of is not None and condition.of not in names[:i]:
-                raise UnknownName(f"parent of condition {condition.name!r}:", condition.of, names[:i])
+                raise UnknownName(
+                    f"parent of condition {condition.name!r}:", condition.of, names[:i]
+                )
         quantity(self.metric)
         stages = {s.name for s in self.stages}
         for cell in self.cells:
@@ -192,6 +211,7 @@ _BENIGN: dict[Family, tuple[float, float]] = {
     Family.FLAG: (0.0, 0.10),
 }
 _METRIC_BENIGN = (0.003, 0.02)
+_TEMPERATURE_BENIGN = 5.0  # degrees
 _INTERVENTION_BENIGN = 0.04  # turning a knob has small effects of its own
 _SETTING_BENIGN = 0.5  # merely another setting: levels are free
 _UNKNOWN_STAGE_BENIGN = 0.15  # nobody said whether the candidate changes this stage
@@ -218,6 +238,8 @@ def benign(frame: Frame, cell: Cell, against: Cell | None) -> tuple[float, float
     """
     spread, coincidence = _BENIGN[quantity(cell.quantity).family]
     stage = frame.stage(cell.stage)
+    if cell.quantity == "temperature":
+        spread = _TEMPERATURE_BENIGN
     if is_metric(frame, cell):
         spread, coincidence = _METRIC_BENIGN
     elif stage is not None and stage.changed is None and stage.kind != "setting":
@@ -247,6 +269,7 @@ class Anatomy:
     _lost: dict[str, Any] = field(default_factory=dict)
     _free: Any = 0.0
     kappa: Any = 1.0
+    local: Any = None
     _active: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -258,13 +281,12 @@ class Anatomy:
         self._condition_of_cell = np.array(
             [frame.condition_index[c.condition] for c in frame.cells], dtype=int
         )
-        mean, sd = LOCAL_SPREAD[frame.intent]
-        self.has_local = True
         self.share = pm.Beta("share", *SHARE_PRIOR)
-        self.local = pm.Normal("local", mean, sd)
         self._settings = [c.name for c in frame.conditions if c.is_setting or c.system]
         self._setting_size = (
-            pm.Normal("setting_size", 0.0, 0.7, shape=len(self._settings)) if self._settings else None
+            pm.Normal("setting_size", 0.0, 0.7, shape=len(self._settings))
+            if self._settings
+            else None
         )
         self._lost_base = {
             name: pm.LogNormal(f"base_{name}", *LOST_BASE)
@@ -284,7 +306,7 @@ class Anatomy:
 
     def no_local_change(self) -> None:
         """The candidate's part takes as long as the baseline's."""
-        self.has_local = False
+        self.local = 0.0
 
     def active(self) -> Any:
         """Where the mechanism in scope is at work: a tensor over conditions, 0 to about 1."""
@@ -300,7 +322,10 @@ class Anatomy:
         for condition in self.frame.conditions[2:]:
             parent = values[str(condition.of)]
             if self.scope in condition.removes:
-                rest = pm.Beta(self.name(f"rest_{self.frame.condition_index[condition.name]}"), *REST_PRIOR)
+                rest = pm.Beta(
+                    self.name(f"rest_{self.frame.condition_index[condition.name]}"),
+                    *REST_PRIOR,
+                )
                 values[condition.name] = parent * rest
             elif self.scope in condition.adds:
                 values[condition.name] = parent + 1.0
@@ -309,7 +334,9 @@ class Anatomy:
                 values[condition.name] = parent * pt.exp(size)
             else:
                 values[condition.name] = parent
-        self._active[self.scope] = pt.stack([values[c.name] for c in self.frame.conditions])
+        self._active[self.scope] = pt.stack(
+            [values[c.name] for c in self.frame.conditions]
+        )
         return self._active[self.scope]
 
     # -- what a mechanism can do ----------------------------------------------------
@@ -339,22 +366,23 @@ class Anatomy:
         quantity(name)
         mask = self._mask(name, kinds, changed)
         if mask.any():
-            self._shift = self._shift + mask * by * self.active()[self._condition_of_cell]
-
-    def stands(self, name: str, value: Any, *, where_active: bool = False) -> None:
-        """Give an absolute quantity the link-space ``value`` (everywhere, or where active)."""
-        mask = self._mask(name, None, (True, False, None))
-        if mask.any():
-            act = self.active()[self._condition_of_cell] if where_active else 1.0
-            self._shift = self._shift + mask * value * act
+            self._shift = (
+                self._shift + mask * by * self.active()[self._condition_of_cell]
+            )
 
     def leaves_open(self, spread: Any, names: Sequence[str] | None = None) -> None:
         """Add ``spread`` (sd, link space) to what is said about the cells of ``names`` (all)."""
-        mask = np.array([names is None or c.quantity in names for c in self.frame.cells], dtype=float)
+        mask = np.array(
+            [names is None or c.quantity in names for c in self.frame.cells],
+            dtype=float,
+        )
         self._free = self._free + mask * spread
 
     def _mask(
-        self, name: str, kinds: Sequence[StageKind] | None, changed: Sequence[bool | None]
+        self,
+        name: str,
+        kinds: Sequence[StageKind] | None,
+        changed: Sequence[bool | None],
     ) -> np.ndarray[Any, np.dtype[np.float64]]:
         def hit(cell: Cell) -> bool:
             stage = self.frame.stage(cell.stage)
@@ -370,13 +398,14 @@ class Anatomy:
 
     def _derives_from_candidate(self) -> np.ndarray[Any, np.dtype[np.float64]]:
         return np.array(
-            [self.frame.root(c.name) == CANDIDATE for c in self.frame.conditions], dtype=float
+            [self.frame.root(c.name) == CANDIDATE for c in self.frame.conditions],
+            dtype=float,
         )
 
     def step_log_ratio(self) -> Any:
         """log T[c] / T[baseline], one entry per condition."""
         pt = self._pt
-        change = -pt.expm1(self.local) if self.has_local else pt.as_tensor_variable(0.0)
+        change = -pt.expm1(pt.as_tensor_variable(self.local))
         saved = self.kappa * self.share * change * self._derives_from_candidate()
         total = 1.0 - saved + self._extra
         # relative to the baseline's own total: a mechanism may sit in the baseline
@@ -387,18 +416,21 @@ class Anatomy:
         """Register ``cells`` and ``free``, both of shape (cells,), in the PyMC model."""
         pm, pt = self._pm, self._pt
         frame = self.frame
+        if self.local is None:
+            self.local = pm.Normal("local", *LOCAL_SPREAD[frame.intent])
         step = self.step_log_ratio()
         value = pt.zeros(len(frame.cells)) + self._shift
         value = value + self._metric_weights() * step[self._condition_of_cell]
-        if self.has_local:
-            value = value + self._local_weights() * self.local
+        value = value + self._local_weights() * self.local
         for name, base in self._lost_base.items():
             mask = self._mask(name, None, (True, False, None))
             total = pt.exp(step)
             share = base + self._lost.get(name, 0.0) / total
             floor = QUANTITIES[name].floor
             value = value + mask * pt.log(share + floor)[self._condition_of_cell]
-        value = value + self._share_cells() + self._slope_cells()
+        value = (
+            value + self._share_cells() + self._slope_cells() + self._standing_cells()
+        )
         pm.Deterministic("cells", value)
         pm.Deterministic("free", pt.zeros(len(frame.cells)) + self._free)
 
@@ -414,7 +446,9 @@ class Anatomy:
                 case q if q.family is Family.DURATION:
                     return 1.0
                 case q if q.link is Link.LOGIT:
-                    return -10.0  # assumption: a tenth of the step lost is one unit of log odds
+                    return (
+                        -10.0
+                    )  # assumption: a tenth of the step lost is one unit of log odds
                 case q if q.name == "bandwidth_ratio":
                     return -1.0
                 case _:
@@ -426,7 +460,9 @@ class Anatomy:
         """Cells of the changed part by itself: alone, cold, or as a stage."""
 
         def weight(cell: Cell) -> float:
-            if self.frame.root(cell.condition) != CANDIDATE or is_metric(self.frame, cell):
+            if self.frame.root(cell.condition) != CANDIDATE or is_metric(
+                self.frame, cell
+            ):
                 return 0.0
             stage = self.frame.stage(cell.stage)
             alone = cell.quantity in ("isolated_time", "cold_time")
@@ -447,12 +483,25 @@ class Anatomy:
             ],
             dtype=float,
         )
-        return mask * self._pt.log(self.share / (1.0 - self.share)) if mask.any() else 0.0
+        return (
+            mask * self._pt.log(self.share / (1.0 - self.share)) if mask.any() else 0.0
+        )
+
+    def _standing_cells(self) -> Any:
+        """Levels of quantities that mean something by themselves, in an honest measurement."""
+        everywhere: tuple[bool | None, ...] = (True, False, None)
+        flags = self._mask("kernel_name_changed", None, everywhere)
+        reach = self._mask("bandwidth_ratio", None, everywhere)
+        value = flags * NAME_CHANGE_LOG_ODDS
+        if reach.any():
+            value = value - reach * self._pm.HalfNormal("below_peak", BELOW_PEAK)
+        return value
 
     def _slope_cells(self) -> Any:
         mask = np.array(
             [
-                c.quantity == "delay_slope" and bool((s := self.frame.stage(c.stage)) and s.changed)
+                c.quantity == "delay_slope"
+                and bool((s := self.frame.stage(c.stage)) and s.changed)
                 for c in self.frame.cells
             ],
             dtype=float,

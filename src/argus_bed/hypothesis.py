@@ -29,7 +29,14 @@ from argus_bed.errors import ConfigError, UnknownName
 if TYPE_CHECKING:
     import pymc as pm
 
-Part = Literal["computation", "thread", "memory path", "synchronisation boundary", "measurement", "none"]
+Part = Literal[
+    "computation",
+    "thread",
+    "memory path",
+    "synchronisation boundary",
+    "measurement",
+    "none",
+]
 
 NO_EFFECT = "no_effect"
 NONE_OF_THESE = "none_of_these"
@@ -105,7 +112,9 @@ def hypothesis(
     ConfigError : the claim is blank or the weight is not a positive number.
     """
     if not claim.strip():
-        raise ConfigError("a hypothesis needs a claim: one sentence that could be false")
+        raise ConfigError(
+            "a hypothesis needs a claim: one sentence that could be false"
+        )
     if not (math.isfinite(weight) and weight > 0):
         raise ConfigError(f"weight={weight!r}: prior odds are a positive number")
 
@@ -186,7 +195,9 @@ def select(
         )
     pairs = []
     if max_causes == 2:
-        pairs = [compose(a, b) for i, a in enumerate(mechanisms) for b in mechanisms[i + 1 :]]
+        pairs = [
+            compose(a, b) for i, a in enumerate(mechanisms) for b in mechanisms[i + 1 :]
+        ]
     return (*single, *pairs)
 
 

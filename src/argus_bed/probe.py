@@ -55,7 +55,11 @@ class Measurement:
         return (self.cell, self.against)
 
     def __str__(self) -> str:
-        return f"{self.cell} vs {self.against.condition}" if self.against else str(self.cell)
+        return (
+            f"{self.cell} vs {self.against.condition}"
+            if self.against
+            else str(self.cell)
+        )
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,9 @@ class Observation:
     environment: Mapping[str, Any] = field(default_factory=dict)
     started_at: float = 0.0
     seconds: float = 0.0
-    overhead: float | None = None  # measured share by which steps got longer, if the run could tell
+    overhead: float | None = (
+        None  # measured share by which steps got longer, if the run could tell
+    )
     notes: tuple[str, ...] = ()
 
 
@@ -209,7 +215,15 @@ class Probe(ABC):
     name: str
     question: str
     """The question it answers, as a person would put it."""
-    level: Literal["correctness", "log", "trace", "microbenchmark", "end_to_end", "counter", "static"]
+    level: Literal[
+        "correctness",
+        "log",
+        "trace",
+        "microbenchmark",
+        "end_to_end",
+        "counter",
+        "static",
+    ]
     establishes: str
     leaves_open: str
     locality: str

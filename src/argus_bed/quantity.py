@@ -40,7 +40,9 @@ class Family(StrEnum):
     """What kind of thing a quantity is; the anatomy's priors go by it."""
 
     DURATION = "duration"  # time that something takes; only ratios carry over
-    LOST_TIME = "lost_time"  # time within a step spent on nothing useful; a share of the step
+    LOST_TIME = (
+        "lost_time"  # time within a step spent on nothing useful; a share of the step
+    )
     RATE = "rate"
     COUNT = "count"
     FRACTION = "fraction"
@@ -92,15 +94,23 @@ class Quantity:
         """
         value = float(value)
         if not math.isfinite(value):
-            raise ValueRejected(f"{self.name} = {value}: a reading must be a finite number")
+            raise ValueRejected(
+                f"{self.name} = {value}: a reading must be a finite number"
+            )
         if self.link is Link.IDENTITY:
             return value
         if value < 0:
-            raise ValueRejected(f"{self.name} = {value:g}: a reading cannot be negative")
+            raise ValueRejected(
+                f"{self.name} = {value:g}: a reading cannot be negative"
+            )
         if value == 0 and self.link is Link.LOG:
-            raise ValueRejected(f"{self.name} = 0: a reading of this quantity is above zero")
+            raise ValueRejected(
+                f"{self.name} = 0: a reading of this quantity is above zero"
+            )
         if self.link is Link.LOGIT and value > 1:
-            raise ValueRejected(f"{self.name} = {value:g}: a fraction lies between 0 and 1")
+            raise ValueRejected(
+                f"{self.name} = {value:g}: a fraction lies between 0 and 1"
+            )
         if self.link is Link.BINARY and value not in (0.0, 1.0):
             raise ValueRejected(f"{self.name} = {value:g}: a flag is 0 or 1")
         return value
@@ -123,19 +133,29 @@ class Quantity:
 def _quantities() -> dict[str, Quantity]:
     found: dict[str, Quantity] = {}
 
-    def add(family: Family, unit: str, *entries: tuple[str, str], link: Link | None = None) -> None:
+    def add(
+        family: Family, unit: str, *entries: tuple[str, str], link: Link | None = None
+    ) -> None:
         default, floor = _LINKS[family]
         for name, definition in entries:
-            found[name] = Quantity(name, unit, definition, family, link or default, floor)
+            found[name] = Quantity(
+                name, unit, definition, family, link or default, floor
+            )
 
     add(
         Family.DURATION,
         "s",
-        ("step_time", "one step, request or run, from its start to the start of the next"),
+        (
+            "step_time",
+            "one step, request or run, from its start to the start of the next",
+        ),
         ("stage_time", "one named stage inside the step, waiting included"),
         ("isolated_time", "one operation alone, repeated with its caches warm"),
         ("cold_time", "one operation alone, its inputs not in any cache"),
-        ("host_time", "time that the host needs to issue a step's or an operation's work"),
+        (
+            "host_time",
+            "time that the host needs to issue a step's or an operation's work",
+        ),
         ("comm_time", "collective kernels, the wait for peers included"),
         ("rank_time_min", "smallest time of a collective over the ranks"),
         ("rank_time_mean", "mean time of a collective over the ranks"),
@@ -152,13 +172,22 @@ def _quantities() -> dict[str, Quantity]:
         ("gc_pause", "the cyclic garbage collector running"),
         ("copy_time", "moving or converting data: transfers, layouts, formats"),
         ("data_wait", "the step waiting for its next input"),
-        ("fault_time", "processor time inside the kernel: page faults, allocation, system calls"),
+        (
+            "fault_time",
+            "processor time inside the kernel: page faults, allocation, system calls",
+        ),
     )
     add(
         Family.RATE,
         "1/s",
-        ("throughput", "whatever is counted, per second: steps, tokens, requests, operations"),
-        ("progress_rate", "ticks per second of a background thread that only needs to be let run"),
+        (
+            "throughput",
+            "whatever is counted, per second: steps, tokens, requests, operations",
+        ),
+        (
+            "progress_rate",
+            "ticks per second of a background thread that only needs to be let run",
+        ),
     )
     add(
         Family.COUNT,
@@ -171,8 +200,14 @@ def _quantities() -> dict[str, Quantity]:
         ("page_faults", "page faults per step, minor and major"),
         ("instructions", "instructions retired per step"),
         ("gc_collections", "garbage collections per step"),
-        ("voluntary_switches", "context switches per step in which a thread gave way by blocking"),
-        ("involuntary_switches", "context switches per step in which a thread was preempted"),
+        (
+            "voluntary_switches",
+            "context switches per step in which a thread gave way by blocking",
+        ),
+        (
+            "involuntary_switches",
+            "context switches per step in which a thread was preempted",
+        ),
         ("thread_count", "threads alive in the process"),
         ("violations", "messages out of their session's order"),
     )
@@ -180,7 +215,10 @@ def _quantities() -> dict[str, Quantity]:
         Family.FRACTION,
         "1",
         ("device_busy", "share of the step in which the device has work"),
-        ("overlap_fraction", "share of communication or copies hidden behind computation"),
+        (
+            "overlap_fraction",
+            "share of communication or copies hidden behind computation",
+        ),
         ("occupancy", "share of the execution slots in use"),
         ("throttle", "share of the time for which the device held its clock back"),
         ("stage_share", "time of one named stage over the step time of the same step"),
@@ -196,12 +234,20 @@ def _quantities() -> dict[str, Quantity]:
     add(
         Family.RATIO,
         "1",
-        ("delay_slope", "extra step time per second of delay put into a stage on purpose"),
+        (
+            "delay_slope",
+            "extra step time per second of delay put into a stage on purpose",
+        ),
         link=Link.IDENTITY,
     )
     add(Family.STATE, "Hz", ("sm_clock", "clock of the compute units"))
     add(Family.STATE, "W", ("power", "electric power of the device"))
-    add(Family.STATE, "delta_degC", ("temperature", "temperature of the device"), link=Link.IDENTITY)
+    add(
+        Family.STATE,
+        "delta_degC",
+        ("temperature", "temperature of the device"),
+        link=Link.IDENTITY,
+    )
     add(
         Family.COUNT,
         "byte",
@@ -254,7 +300,12 @@ def convert(value: float, unit: str, name: str) -> float:
     if spelled != wanted.unit:
         try:
             value = units().Quantity(value, spelled or "1").to(wanted.unit).magnitude
-        except (pint.errors.PintError, AttributeError, TypeError, AssertionError) as error:
+        except (
+            pint.errors.PintError,
+            AttributeError,
+            TypeError,
+            AssertionError,
+        ) as error:
             raise UnitError(
                 f"{name} = {value:g} {unit}: {name} is kept in {wanted.unit!r} "
                 f"and {unit!r} does not convert to it"

@@ -1,0 +1,27 @@
+"""An operation that the compiler cannot see splits its neighbours."""
+
+from argus_bed.anatomy import Anatomy
+from argus_bed.hypothesis import hypothesis
+
+
+@hypothesis(
+    claim="The compiled graph breaks, so neighbours are no longer fused.",
+    part="computation",
+    signature="graph breaks; more kernels for the same work",
+    decisive_probe="framework_counters",
+    intervention="a traceable version of the operation",
+    confused_with=("launch_bound", "hidden_sync", "recompilation"),
+    sources=(
+        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 140 %",
+        "41 graph breaks in one model compiled to 0.69x of eager (public report, catalogue)",
+    ),
+)
+def fusion_barrier(step: Anatomy) -> None:
+    extra = step.positive("extra", median=0.2, spread=1.0)
+    step.extends(extra)
+    step.moves(
+        "graph_breaks", step.positive("more_graph_breaks", median=2.5, spread=0.6)
+    )
+    step.moves(
+        "launch_count", step.positive("more_launch_count", median=0.6, spread=0.6)
+    )

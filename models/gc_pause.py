@@ -1,0 +1,27 @@
+"""The cyclic garbage collector stops the world."""
+
+from argus_bed.anatomy import Anatomy
+from argus_bed.hypothesis import hypothesis
+
+
+@hypothesis(
+    claim="Collections stop every Python thread, and the candidate causes more or longer ones.",
+    part="thread",
+    signature="silences per step; collector callbacks report the time",
+    decisive_probe="gc_callbacks",
+    intervention="raise the thresholds, or collect between steps: 2x2 with the arm",
+    confused_with=("gil_held", "allocator_stall", "host_bound_postprocess"),
+    sources=(
+        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 140 %",
+        "thresholds gave +20.0 % on one image and +0.3 % on another (catalogue, facts)",
+    ),
+)
+def gc_pause(step: Anatomy) -> None:
+    extra = step.positive("extra", median=0.2, spread=1.0)
+    step.extends(extra)
+    step.carries(
+        "gc_pause", extra, step.positive("part_gc_pause", median=0.9, spread=0.3)
+    )
+    step.moves(
+        "gc_collections", step.positive("more_gc_collections", median=1.0, spread=0.8)
+    )

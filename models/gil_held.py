@@ -1,0 +1,27 @@
+"""A call keeps the interpreter lock while it waits."""
+
+from argus_bed.anatomy import Anatomy
+from argus_bed.hypothesis import hypothesis
+
+
+@hypothesis(
+    claim="A call waits without releasing the interpreter lock, so other Python threads stand still.",
+    part="thread",
+    signature="a background thread's ticks stop during the wait; the wait from enqueue to submission jumps",
+    decisive_probe="gil_ticks",
+    intervention="swap the call for one that releases the lock",
+    confused_with=("thread_oversubscription", "gc_pause", "hidden_sync"),
+    sources=(
+        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 140 %",
+        "zoo `gil`: 22.6 % of the step (IQR 22.0 to 23.6) held, 0.1 % released",
+    ),
+)
+def gil_held(step: Anatomy) -> None:
+    extra = step.positive("extra", median=0.2, spread=1.0)
+    step.extends(extra)
+    step.carries(
+        "gil_wait", extra, step.positive("part_gil_wait", median=1.5, spread=0.8)
+    )
+    step.moves(
+        "progress_rate", -step.positive("less_progress_rate", median=2.0, spread=0.8)
+    )

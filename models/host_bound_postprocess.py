@@ -1,0 +1,28 @@
+"""Work on the host runs while the device waits."""
+
+from argus_bed.anatomy import Anatomy
+from argus_bed.hypothesis import hypothesis
+
+
+@hypothesis(
+    claim="Post-processing on the host sits between two pieces of device work.",
+    part="thread",
+    signature="host samples fall inside device gaps",
+    decisive_probe="host_sampling",
+    intervention="move it to the device or to another thread",
+    confused_with=("launch_bound", "gc_pause", "data_starvation"),
+    sources=(
+        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 140 %",
+        "catalogue section 1",
+    ),
+)
+def host_bound_postprocess(step: Anatomy) -> None:
+    extra = step.positive("extra", median=0.2, spread=1.0)
+    step.extends(extra)
+    step.carries(
+        "gap_time", extra, step.positive("part_gap_time", median=0.8, spread=0.3)
+    )
+    step.moves("host_time", step.positive("more_host_time", median=0.5, spread=0.6))
+    step.moves(
+        "device_busy", -step.positive("less_device_busy", median=1.0, spread=0.6)
+    )

@@ -1,0 +1,29 @@
+"""Conversions between number formats eat what the faster format gains."""
+
+from argus_bed.anatomy import Anatomy
+from argus_bed.hypothesis import hypothesis
+
+
+@hypothesis(
+    claim="The faster multiply is paid for in casts around it.",
+    part="memory path",
+    signature="multiplies faster, copies and conversions up",
+    decisive_probe="torch_profiler_window",
+    intervention="fuse or drop the casts",
+    confused_with=("layout_copies", "precision_path", "fusion_barrier"),
+    sources=(
+        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 140 %",
+        "catalogue section 1",
+    ),
+)
+def inserted_casts(step: Anatomy) -> None:
+    extra = step.positive("extra", median=0.2, spread=1.0)
+    step.extends(extra)
+    step.carries(
+        "copy_time", extra, step.positive("part_copy_time", median=0.8, spread=0.3)
+    )
+    step.moves("copy_count", step.positive("more_copy_count", median=1.5, spread=0.6))
+    step.moves(
+        "launch_count", step.positive("more_launch_count", median=0.4, spread=0.6)
+    )
+    step.moves("kernel_name_changed", 2.0)

@@ -1,0 +1,31 @@
+"""The host cannot issue work fast enough: the device waits between short operations."""
+
+from argus_bed.anatomy import Anatomy
+from argus_bed.hypothesis import hypothesis
+
+
+@hypothesis(
+    claim="Issuing the operations takes longer than running them, so the host sets the pace.",
+    part="computation",
+    signature="host time per operation exceeds device time; the device is idle between operations; the step does not change when kernels shrink",
+    decisive_probe="stage_timer",
+    intervention="replay the same operations from a captured graph, or make each of them larger",
+    confused_with=("hidden_sync", "fusion_barrier", "gil_held"),
+    sources=(
+        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 140 %",
+        "custom kernel with 4 % more device time and 4x the host time (catalogue, facts)",
+    ),
+)
+def launch_bound(step: Anatomy) -> None:
+    extra = step.positive("extra", median=0.2, spread=1.0)
+    step.extends(extra)
+    step.moves("host_time", step.positive("more_host_time", median=0.7, spread=0.6))
+    step.carries(
+        "gap_time", extra, step.positive("part_gap_time", median=0.8, spread=0.3)
+    )
+    step.moves(
+        "device_busy", -step.positive("less_device_busy", median=1.5, spread=0.6)
+    )
+    step.moves(
+        "launch_count", step.positive("more_launch_count", median=0.4, spread=0.8)
+    )

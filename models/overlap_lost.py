@@ -1,0 +1,38 @@
+"""Work that ran side by side now runs one after the other."""
+
+from argus_bed.anatomy import Anatomy
+from argus_bed.hypothesis import hypothesis
+
+
+@hypothesis(
+    claim="Communication or copies that computation used to hide are now exposed.",
+    part="synchronisation boundary",
+    signature="exposed communication up, each kernel alone as fast as before, overlap down",
+    decisive_probe="torch_profiler_window",
+    intervention="a smaller grid, fewer channels, or a separate stream, so that both fit side by side",
+    confused_with=(
+        "queue_serialization",
+        "bandwidth_contention",
+        "thread_oversubscription",
+    ),
+    sources=(
+        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 140 %",
+        "catalogue section 1: both longer together than alone",
+    ),
+)
+def overlap_lost(step: Anatomy) -> None:
+    extra = step.positive("extra", median=0.2, spread=1.0)
+    step.extends(extra)
+    step.carries(
+        "exposed_comm",
+        extra,
+        step.positive("part_exposed_comm", median=0.8, spread=0.3),
+    )
+    step.moves(
+        "overlap_fraction",
+        -step.positive("less_overlap_fraction", median=2.5, spread=0.6),
+    )
+    step.moves(
+        "neighbour_slowdown",
+        step.positive("more_neighbour_slowdown", median=0.3, spread=0.6),
+    )

@@ -1,0 +1,24 @@
+"""The device lowers its clock at its power limit."""
+
+from argus_bed.anatomy import Anatomy
+from argus_bed.hypothesis import hypothesis
+
+
+@hypothesis(
+    claim="The clock is down because the power limit is reached.",
+    part="computation",
+    signature="clock down, power at its limit, throttle reason set",
+    decisive_probe="clock_power_sampling",
+    intervention="a lower load, or other data",
+    confused_with=("thermal_drift", "data_dependent_power"),
+    sources=(
+        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 140 %",
+        "an H100 PCIe at 350 W loses 15 % on random data (catalogue, facts)",
+    ),
+)
+def power_cap(step: Anatomy) -> None:
+    extra = step.positive("extra", median=0.2, spread=1.0)
+    step.extends(extra)
+    step.moves("sm_clock", -step.positive("less_sm_clock", median=0.15, spread=0.6))
+    step.moves("throttle", step.positive("more_throttle", median=2.0, spread=0.6))
+    step.moves("power", step.positive("more_power", median=0.2, spread=0.6))

@@ -1,0 +1,25 @@
+"""Another numeric format runs another kernel."""
+
+from argus_bed.anatomy import Anatomy
+from argus_bed.hypothesis import hypothesis
+
+
+@hypothesis(
+    claim="The candidate computes in another precision.",
+    part="computation",
+    signature="kernel names change; the error grows with length",
+    decisive_probe="numeric_check",
+    intervention="flip the precision at one site",
+    confused_with=("inserted_casts", "shape_specialization"),
+    sources=(
+        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 140 %",
+        "zoo `precision`",
+    ),
+)
+def precision_path(step: Anatomy) -> None:
+    extra = step.positive("extra", median=0.2, spread=1.0)
+    step.extends(extra)
+    step.moves("kernel_name_changed", 5.0)
+    step.moves(
+        "numeric_error", step.positive("more_numeric_error", median=3.0, spread=0.6)
+    )

@@ -1,0 +1,25 @@
+"""New shapes trigger compilation again and again."""
+
+from argus_bed.anatomy import Anatomy
+from argus_bed.hypothesis import hypothesis
+
+
+@hypothesis(
+    claim="The step pays for compilation whenever a new shape appears.",
+    part="computation",
+    signature="spikes at new shapes; the compile counter climbs",
+    decisive_probe="framework_counters",
+    intervention="fixed or padded shapes",
+    confused_with=("warmup_counted", "fusion_barrier", "shape_specialization"),
+    sources=(
+        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 140 %",
+        "catalogue section 1",
+    ),
+)
+def recompilation(step: Anatomy) -> None:
+    extra = step.positive("extra", median=0.2, spread=1.0)
+    step.extends(extra)
+    step.moves("recompiles", step.positive("more_recompiles", median=1.5, spread=0.6))
+    step.moves(
+        "compile_time", step.positive("more_compile_time", median=1.0, spread=0.6)
+    )

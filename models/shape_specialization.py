@@ -1,0 +1,27 @@
+"""The application runs another tuned configuration than the benchmark."""
+
+from argus_bed.anatomy import Anatomy
+from argus_bed.hypothesis import hypothesis
+
+
+@hypothesis(
+    claim="The configuration tuned for the benchmark's shape is not the one chosen in the application.",
+    part="computation",
+    signature="the application logs another configuration; kernel names differ",
+    decisive_probe="torch_profiler_window",
+    intervention="pin the configuration",
+    confused_with=("hot_cache_benchmark", "recompilation", "precision_path"),
+    sources=(
+        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 140 %",
+        "catalogue section 1",
+    ),
+)
+def shape_specialization(step: Anatomy) -> None:
+    extra = step.positive("extra", median=0.2, spread=1.0)
+    step.extends(extra)
+    step.moves("kernel_name_changed", 4.0)
+    step.moves(
+        "stage_time",
+        step.positive("more_stage_time", median=0.25, spread=0.6),
+        changed=(True,),
+    )
