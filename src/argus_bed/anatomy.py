@@ -212,7 +212,7 @@ _BENIGN: dict[Family, tuple[float, float]] = {
 }
 _METRIC_BENIGN = (0.003, 0.02)
 _TEMPERATURE_BENIGN = 5.0  # degrees
-_INTERVENTION_BENIGN = 0.04  # turning a knob has small effects of its own
+_INTERVENTION_BENIGN = (0.06, 0.10)  # turning a knob has effects of its own
 _SETTING_BENIGN = 0.5  # merely another setting: levels are free
 _UNKNOWN_STAGE_BENIGN = 0.15  # nobody said whether the candidate changes this stage
 COINCIDENCE_SPREAD = 1.0
@@ -223,6 +223,14 @@ def is_metric(frame: Frame, cell: Cell) -> bool:
     """Whether a cell shows the end-to-end effect (whole steps carry no stage or kind ``other``)."""
     return cell.quantity in ("step_time", "throughput") or (
         cell.quantity == frame.metric and _responds(frame.stage(cell.stage))
+    )
+
+
+def _matched(frame: Frame, one: str, other: str) -> bool:
+    """Whether two conditions are the two arms under one and the same knob setting."""
+    a, b = frame.condition(one), frame.condition(other)
+    return (a.knob, a.value, a.system) == (b.knob, b.value, b.system) and (
+        frame.root(one) != frame.root(other)
     )
 
 
@@ -240,17 +248,18 @@ def benign(frame: Frame, cell: Cell, against: Cell | None) -> tuple[float, float
     stage = frame.stage(cell.stage)
     if cell.quantity == "temperature":
         spread = _TEMPERATURE_BENIGN
-    if is_metric(frame, cell):
+    if is_metric(frame, cell) and against is not None:
         spread, coincidence = _METRIC_BENIGN
     elif stage is not None and stage.changed is None and stage.kind != "setting":
         spread = max(spread, _UNKNOWN_STAGE_BENIGN)
-    if against is not None:
-        for name in {cell.condition, against.condition}:
+    if against is not None and not _matched(frame, cell.condition, against.condition):
+        for name in (cell.condition, against.condition):
             condition = frame.condition(name)
-            if condition.is_setting:
+            if condition.is_setting or condition.system:
                 spread = max(spread, _SETTING_BENIGN)
             elif not condition.is_arm:
-                spread = max(spread, _INTERVENTION_BENIGN)
+                spread = max(spread, _INTERVENTION_BENIGN[0])
+                coincidence = max(coincidence, _INTERVENTION_BENIGN[1])
     return spread, coincidence
 
 

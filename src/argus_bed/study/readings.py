@@ -1,0 +1,195 @@
+"""From what a run read to what enters the likelihood.
+
+Samples arrive in units; a `Reading` is one link-space number with its noise. Paired
+samples are compared index by index. The centre is the median and the spread comes from
+the median absolute deviation, shrunk towards the planned noise as by three earlier
+readings; a median of n normal readings has 1.2533 times the standard error of their
+mean (any textbook on robust statistics, for example Huber and Ronchetti, 2009).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from argus_bed.anatomy import Cell, Frame
+from argus_bed.probe import Measurement, Reading, Sample, SideEffect
+from argus_bed.quantity import Family, Link, quantity
+
+PRIOR_READINGS = 3.0  # weight of the planned noise against the readings' own spread
+MEDIAN_EFFICIENCY = 1.2533  # standard error of a median over that of a mean, normal data
+MAD_TO_SD = 1.4826
+UNPAIRED_DRIFT = 0.02  # sd between two readings of one arm apart in time (assumption)
+SETTING_VOIDS = 0.9  # catalogue section 2: timing events with one hardware queue, P = 0.9
+MAX_DOF = 30.0
+
+
+@dataclass(frozen=True)
+class Read:
+    """A reading, or the reason why a planned one was not used."""
+
+    measurement: Measurement
+    reading: Reading | None
+    raw: tuple[float, ...] = ()
+    raw_against: tuple[float, ...] = ()
+    why_not: str = ""
+
+
+def void_probability(effect: SideEffect, known: Mapping[Cell, Sample]) -> float:
+    """How probable it is that a side effect is at work, given the settings read so far."""
+    if not effect.when:
+        return 1.0
+    words = effect.when.split()
+    if len(words) >= 4 and words[0] == "setting" and words[2] == "is":
+        flags = [
+            s.values[-1]
+            for c, s in known.items()
+            if c.stage == words[1] and c.quantity == "env_flag"
+        ]
+        if not flags:
+            return 0.5
+        return SETTING_VOIDS if max(flags) == 1 else 0.0
+    return effect.probability
+
+
+def disturbed(
+    measurements: Iterable[Measurement],
+    effects: Sequence[SideEffect],
+    known: Mapping[Cell, Sample],
+) -> tuple[Measurement, ...]:
+    """The measurements as the instrument leaves them.
+
+    A quantity that is certainly void is dropped; one that may be void keeps its place
+    with a correspondingly larger probability of being a coincidence.
+    """
+    kept = []
+    for planned in measurements:
+        valid = 1.0
+        for effect in effects:
+            if planned.cell.quantity in effect.voids:
+                valid *= 1.0 - void_probability(effect, known)
+        if valid <= 1.0 - SETTING_VOIDS + 1e-9:
+            continue
+        coincidence = 1.0 - (1.0 - planned.coincidence) * valid
+        kept.append(replace(planned, coincidence=coincidence))
+    return tuple(kept)
+
+
+def to_readings(
+    frame: Frame,
+    measurements: Iterable[Measurement],
+    now: Sequence[Sample],
+    before: Mapping[Cell, Sample],
+) -> list[Read]:
+    """Turn the samples of one run into readings of the planned measurements.
+
+    Parameters
+    ----------
+    now : samples of this run. before : latest earlier sample of each cell.
+    """
+    here = {s.cell: s for s in now}
+    found = []
+    for planned in measurements:
+        sample = here.get(planned.cell) or before.get(planned.cell)
+        if sample is None or not sample.values:
+            found.append(Read(planned, None, why_not="the run gave no value for it"))
+            continue
+        if planned.against is None:
+            found.append(_absolute(frame, planned, sample, here, before))
+            continue
+        other = here.get(planned.against) or before.get(planned.against)
+        if other is None or not other.values:
+            found.append(Read(planned, None, sample.values, why_not="nothing to compare it with"))
+            continue
+        same_run = planned.cell in here and planned.against in here
+        found.append(_contrast(frame, planned, sample, other, same_run, here, before))
+    return found
+
+
+def _step_of(cell: Cell, *stores: Mapping[Cell, Sample]) -> float | None:
+    """Median step time of the cell's condition, of this run or the latest one before it."""
+    for store in stores:
+        step = store.get(Cell("step_time", cell.condition))
+        if step is not None and step.values:
+            return median(step.values)
+    return None
+
+
+def _absolute(
+    frame: Frame,
+    planned: Measurement,
+    sample: Sample,
+    here: Mapping[Cell, Sample],
+    before: Mapping[Cell, Sample],
+) -> Read:
+    about = quantity(sample.cell.quantity)
+    values = list(sample.values)
+    if about.link is Link.BINARY:
+        return Read(planned, Reading(planned, 1.0 if median(values) >= 0.5 else 0.0), sample.values)
+    if about.family is Family.LOST_TIME:
+        step = _step_of(planned.cell, here, before)
+        if step is None:
+            return Read(planned, None, sample.values, why_not="the step time is not known yet")
+        values = [v / step for v in values]
+    return _summary(planned, [about.to_link(v) for v in values], 1.0, sample.values, ())
+
+
+def _contrast(
+    frame: Frame,
+    planned: Measurement,
+    sample: Sample,
+    other: Sample,
+    same_run: bool,
+    here: Mapping[Cell, Sample],
+    before: Mapping[Cell, Sample],
+) -> Read:
+    about = quantity(sample.cell.quantity)
+    floor = about.floor
+    mine, theirs = list(sample.values), list(other.values)
+    if about.family is Family.LOST_TIME:
+        steps = [_step_of(c, here, before) for c in (sample.cell, other.cell)]
+        if steps[0] is not None and steps[1] is not None:
+            mine, theirs = [v / steps[0] for v in mine], [v / steps[1] for v in theirs]
+        else:  # no step to relate it to: a hundredth of the largest reading counts as nothing
+            floor = max(0.01 * max(*mine, *theirs, 0.0), 1e-12)
+    a = [about.to_link(v, floor) for v in mine]
+    b = [about.to_link(v, floor) for v in theirs]
+    paired = same_run and sample.paired and other.paired and len(a) == len(b)
+    if paired:
+        differences = [x - y for x, y in zip(a, b, strict=True)]
+        return _summary(planned, differences, 1.0, sample.values, other.values)
+    drift = 0.0 if same_run and sample.paired else UNPAIRED_DRIFT
+    one = _summary(planned, a, math.sqrt(0.5), sample.values, ()).reading
+    two = _summary(planned, b, math.sqrt(0.5), other.values, ()).reading
+    assert one is not None and two is not None
+    noise = math.sqrt(one.measurement.noise**2 + two.measurement.noise**2 + drift**2)
+    dof = min(one.measurement.dof, two.measurement.dof)
+    reading = Reading(replace(planned, noise=noise, dof=dof), one.value - two.value)
+    return Read(planned, reading, sample.values, other.values)
+
+
+def _summary(
+    planned: Measurement,
+    values: Sequence[float],
+    share_of_noise: float,
+    raw: tuple[float, ...],
+    raw_against: tuple[float, ...],
+) -> Read:
+    """Median and its noise; a single value keeps the noise that was planned for it."""
+    n = len(values)
+    centre = median(values)
+    prior_sd = planned.noise * share_of_noise
+    if n == 1:
+        return Read(planned, Reading(replace(planned, noise=prior_sd), centre), raw, raw_against)
+    # what the plan expects of one reading, from what it expects of the median of n
+    expected = prior_sd * math.sqrt(n) / MEDIAN_EFFICIENCY
+    own = MAD_TO_SD * median(abs(v - centre) for v in values)
+    spread = math.sqrt(
+        (PRIOR_READINGS * expected**2 + (n - 1) * own**2) / (PRIOR_READINGS + n - 1)
+    )
+    noise = MEDIAN_EFFICIENCY * spread / math.sqrt(n)
+    dof = min(PRIOR_READINGS + n - 1, MAX_DOF)
+    reading = Reading(replace(planned, noise=noise, dof=dof), centre)
+    return Read(planned, reading, raw, raw_against)
