@@ -141,6 +141,7 @@ class Plan:
     price: Price
     risk: Risk = "none"
     needs: tuple[str, ...] = ()  # keys of plans that must have run before
+    reads: tuple[Cell, ...] = ()  # every cell of which it brings samples
 
     @property
     def key(self) -> str:

@@ -84,6 +84,10 @@ class ReadingRecord:
     shown: str
     used: bool = True
     why_not: str = ""
+    benign: float = 0.0
+    coincidence: float = 0.0
+    dof: float = 4.0
+    family: str = "student"
 
 
 @dataclass(frozen=True)

@@ -22,27 +22,15 @@ from argus_bed.anatomy import (
     Frame,
     Stage,
     StageKind,
-    benign,
-    is_metric,
 )
+from argus_bed.contrast import planned_readings
 from argus_bed.errors import FileRejected, UnknownName
-from argus_bed.probe import Measurement, Observation, Plan, Price, Sample, SideEffect
-from argus_bed.quantity import Family, convert, quantity
+from argus_bed.probe import Observation, Plan, Price, Sample, SideEffect
+from argus_bed.quantity import convert
 
 SCHEMA = "argus-bed/case/1"
 MAX_BYTES = 16 * 2**20
 
-# Sd of one recorded reading in link space (assumption: sources seldom state a spread).
-SINGLE_READING: dict[Family, float] = {
-    Family.DURATION: 0.03,
-    Family.LOST_TIME: 0.15,
-    Family.RATE: 0.03,
-    Family.COUNT: 0.05,
-    Family.FRACTION: 0.30,
-    Family.RATIO: 0.05,
-    Family.STATE: 0.02,
-    Family.FLAG: 0.0,
-}
 # Probability of a circumstance that a side effect names in words, by its kind.
 CIRCUMSTANCE = {
     "inflates_host": 0.3,
@@ -52,9 +40,6 @@ CIRCUMSTANCE = {
     "serializes": 0.8,
     "other": 0.3,
 }
-# Quantities that mean something without a comparison.
-ABSOLUTE = {"bandwidth_ratio", "neighbour_slowdown", "kernel_name_changed", "delay_slope"}
-
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -169,8 +154,6 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 class RecordedSystem:
     """Plays a case: plans its probes, and shows the outcomes of those paid for."""
 
-    twin = False
-
     def __init__(self, case: Case) -> None:
         self.case = case
         self.question = case.question
@@ -195,6 +178,13 @@ class RecordedSystem:
     def describe(self, plan: Plan) -> str:
         return self._probes[plan.probe].kind.replace("_", " ")
 
+    def establishes(self, plan: Plan) -> tuple[str, str]:
+        spec = self._probes[plan.probe]
+        return (
+            f"what the report gives for {', '.join(sorted({o.quantity for o in spec.outcomes}))}",
+            "whatever the report did not measure; nothing was run here",
+        )
+
     def execute(self, plan: Plan, seed: int) -> Observation:
         spec = self._probes[plan.probe]
         paired = spec.kind == "end_to_end"
@@ -216,73 +206,8 @@ class RecordedSystem:
             measurements=tuple(planned_readings(self.frame, here, known)),
             price=Price(0.0, spec.cost_s, min(spec.perturbation, 3.0), "case file"),
             needs=spec.needs,
+            reads=tuple(here),
         )
-
-
-def planned_readings(
-    frame: Frame, here: Mapping[Cell, int], known: Mapping[Cell, Sample]
-) -> Iterable[Measurement]:
-    """What a run that reads the cells ``here`` (with so many values each) tells.
-
-    Each cell gives one reading: by itself where that means something, else the contrast
-    with the same quantity in a condition that differs by one thing, if that is read in
-    the same run or was read before. Earlier cells gain a contrast when their partner
-    arrives.
-    """
-    reach = {**{c: len(s.values) for c, s in known.items()}, **here}
-    for cell in reach:
-        stage = frame.stage(cell.stage)
-        if cell.quantity == "env_flag" or (stage is not None and stage.kind in ("setting", "rank")):
-            continue
-        about = quantity(cell.quantity)
-        single = SINGLE_READING[about.family]
-        step = Cell("step_time", cell.condition)
-        against = None
-        lone_share = about.family is Family.LOST_TIME and cell.stage is None and step in reach
-        if cell.quantity not in ABSOLUTE and not lone_share:
-            against = partner(frame, cell, reach)
-            if against is None:
-                continue
-        if cell not in here and against not in here:
-            continue
-        n = min(reach[cell], reach[against]) if against else reach[cell]
-        spread, coincidence = benign(frame, cell, against)
-        noise = single * (2**0.5 if against else 1.0) / max(n, 1) ** 0.5
-        family: Literal["student", "bernoulli"] = (
-            "bernoulli" if about.family is Family.FLAG else "student"
-        )
-        yield Measurement(cell, against, max(noise, 1e-6), spread, coincidence, 4.0, family)
-
-
-def partner(frame: Frame, cell: Cell, reach: Mapping[Cell, int]) -> Cell | None:
-    """The cell to compare with: the other arm under the same knob, else the arm without it."""
-    condition = frame.condition(cell.condition)
-
-    def at(name: str) -> Cell | None:
-        other = Cell(cell.quantity, name, cell.stage)
-        return other if other in reach else None
-
-    if condition.name == BASELINE:
-        return None
-    if condition.name == CANDIDATE:
-        return at(BASELINE)
-    if frame.root(condition.name) == CANDIDATE:
-        for other in frame.conditions:
-            same = (other.knob, other.value, other.system) == (
-                condition.knob,
-                condition.value,
-                condition.system,
-            )
-            if same and not other.is_arm and frame.root(other.name) == BASELINE and at(other.name):
-                return at(other.name)
-    if condition.system is None:
-        return at(str(condition.of))
-    for other in frame.conditions:  # another set-up: only conditions within it compare
-        if other.name == condition.name:
-            return None
-        if other.system == condition.system and at(other.name):
-            return at(other.name)
-    return None
 
 
 def _cell(outcome: OutcomeSpec) -> Cell:
@@ -328,12 +253,3 @@ def _frame(case: Case) -> Frame:
         )
     except UnknownName as error:
         raise FileRejected(f"case {case.name!r}: {error}") from error
-
-
-def shows_metric(frame: Frame, measurement: Measurement) -> bool:
-    """Whether a reading compares the two arms in the metric of the question."""
-    return (
-        measurement.against is not None
-        and is_metric(frame, measurement.cell)
-        and {measurement.cell.condition, measurement.against.condition} == {BASELINE, CANDIDATE}
-    )

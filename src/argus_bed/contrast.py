@@ -1,0 +1,104 @@
+"""Which comparisons a set of readings allows.
+
+Absolute levels say little about a cause; what differs by one thing says much. A cell is
+therefore compared with the same quantity in the other arm under the same knob setting,
+or in the arm that its condition derives from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from argus_bed.anatomy import BASELINE, CANDIDATE, Cell, Frame, benign, is_metric
+from argus_bed.probe import Measurement, Sample
+from argus_bed.quantity import Family, quantity
+
+# Sd of one recorded reading in link space (assumption: sources seldom state a spread).
+SINGLE_READING: dict[Family, float] = {
+    Family.DURATION: 0.03,
+    Family.LOST_TIME: 0.15,
+    Family.RATE: 0.03,
+    Family.COUNT: 0.05,
+    Family.FRACTION: 0.30,
+    Family.RATIO: 0.05,
+    Family.STATE: 0.02,
+    Family.FLAG: 0.0,
+}
+# Quantities that mean something without a comparison.
+ABSOLUTE = {"bandwidth_ratio", "neighbour_slowdown", "kernel_name_changed", "delay_slope"}
+
+
+def planned_readings(
+    frame: Frame, here: Mapping[Cell, int], known: Mapping[Cell, Sample]
+) -> Iterable[Measurement]:
+    """What a run that reads the cells ``here`` (with so many values each) tells.
+
+    Each cell gives one reading: by itself where that means something, else the contrast
+    with the same quantity in a condition that differs by one thing, if that is read in
+    the same run or was read before. Earlier cells gain a contrast when their partner
+    arrives.
+    """
+    reach = {**{c: len(s.values) for c, s in known.items()}, **here}
+    for cell in reach:
+        stage = frame.stage(cell.stage)
+        if cell.quantity == "env_flag" or (stage is not None and stage.kind in ("setting", "rank")):
+            continue
+        about = quantity(cell.quantity)
+        single = SINGLE_READING[about.family]
+        step = Cell("step_time", cell.condition)
+        against = None
+        lone_share = about.family is Family.LOST_TIME and cell.stage is None and step in reach
+        if cell.quantity not in ABSOLUTE and not lone_share:
+            against = partner(frame, cell, reach)
+            if against is None:
+                continue
+        if cell not in here and against not in here:
+            continue
+        n = min(reach[cell], reach[against]) if against else reach[cell]
+        spread, coincidence = benign(frame, cell, against)
+        noise = single * (2**0.5 if against else 1.0) / max(n, 1) ** 0.5
+        family: Literal["student", "bernoulli"] = (
+            "bernoulli" if about.family is Family.FLAG else "student"
+        )
+        yield Measurement(cell, against, max(noise, 1e-6), spread, coincidence, 4.0, family)
+
+
+def partner(frame: Frame, cell: Cell, reach: Mapping[Cell, int]) -> Cell | None:
+    """The cell to compare with: the other arm under the same knob, else the arm without it."""
+    condition = frame.condition(cell.condition)
+
+    def at(name: str) -> Cell | None:
+        other = Cell(cell.quantity, name, cell.stage)
+        return other if other in reach else None
+
+    if condition.name == BASELINE:
+        return None
+    if condition.name == CANDIDATE:
+        return at(BASELINE)
+    if frame.root(condition.name) == CANDIDATE:
+        for other in frame.conditions:
+            same = (other.knob, other.value, other.system) == (
+                condition.knob,
+                condition.value,
+                condition.system,
+            )
+            if same and not other.is_arm and frame.root(other.name) == BASELINE and at(other.name):
+                return at(other.name)
+    if condition.system is None:
+        return at(str(condition.of))
+    for other in frame.conditions:  # another set-up: only conditions within it compare
+        if other.name == condition.name:
+            return None
+        if other.system == condition.system and at(other.name):
+            return at(other.name)
+    return None
+
+
+def shows_metric(frame: Frame, measurement: Measurement) -> bool:
+    """Whether a reading compares the two arms in the metric of the question."""
+    return (
+        measurement.against is not None
+        and is_metric(frame, measurement.cell)
+        and {measurement.cell.condition, measurement.against.condition} == {BASELINE, CANDIDATE}
+    )

@@ -1,0 +1,36 @@
+"""What a study asks questions of: a workload that runs here, or a recorded case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from argus_bed.anatomy import Cell, Frame
+from argus_bed.probe import Observation, Plan, Sample, SideEffect
+
+
+class System(Protocol):
+    """One contract for live and recorded systems.
+
+    ``plans`` depends only on what has been read (``known``) and on which plans are
+    ``done``; it never looks at an outcome that was not paid for.
+    """
+
+    question: str
+    frame: Frame
+
+    def plans(self, known: Mapping[Cell, Sample], done: Iterable[str]) -> list[Plan]: ...
+
+    def side_effects(self, plan: Plan) -> tuple[SideEffect, ...]: ...
+
+    def describe(self, plan: Plan) -> str:
+        """The question that a plan answers, as a person would put it."""
+        ...
+
+    def establishes(self, plan: Plan) -> tuple[str, str]:
+        """What its signal establishes, and what it leaves open."""
+        ...
+
+    def execute(self, plan: Plan, seed: int) -> Observation: ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,96 @@
+"""Words and plain data for what a study does: reasons, records, effects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from argus_bed.anatomy import Cell
+from argus_bed.probe import Sample
+from argus_bed.quantity import quantity
+from argus_bed.report.describe import shown
+from argus_bed.study.readings import Read
+from argus_bed.study.records import ReadingRecord
+from argus_bed.study.scoring import ScoredPlan
+
+if TYPE_CHECKING:
+    from argus_bed.inference.belief import Belief
+
+
+def reason_for(best: ScoredPlan, others: Sequence[ScoredPlan]) -> str:
+    """Why this plan: what it is expected to tell for its price, and what comes next."""
+    price = f"{best.price_s:.3g} s" if best.price_s > 0 else "nothing"
+    text = f"{best.gain.bits:.2f} bits expected for {price}"
+    if best.opens:
+        text = f"two steps, with {best.opens} after it: {text}"
+    if others:
+        second = others[0]
+        text += f"; next best {second.plan.key}: {second.gain.bits:.2f} bits for {second.price_s:.3g} s"
+    return text
+
+
+def record_of(read: Read) -> ReadingRecord:
+    """A reading as the ledger and the report keep it."""
+    planned = read.measurement if read.reading is None else read.reading.measurement
+    value = 0.0 if read.reading is None else read.reading.value
+    about = quantity(planned.cell.quantity)
+    return ReadingRecord(
+        text=str(planned),
+        quantity=planned.cell.quantity,
+        condition=planned.cell.condition,
+        against=planned.against.condition if planned.against else None,
+        stage=planned.cell.stage,
+        value=value,
+        noise=planned.noise,
+        shown="" if read.reading is None else shown(about, value, contrast=planned.against is not None),
+        used=read.reading is not None,
+        why_not=read.why_not,
+        benign=planned.benign,
+        coincidence=planned.coincidence,
+        dof=planned.dof,
+        family=planned.family,
+    )
+
+
+def samples_of(samples: Iterable[Sample]) -> tuple[Mapping[str, Any], ...]:
+    """Samples as plain data."""
+    return tuple(
+        {
+            "quantity": s.cell.quantity,
+            "condition": s.cell.condition,
+            "stage": s.cell.stage,
+            "values": list(s.values),
+            "paired": s.paired,
+        }
+        for s in samples
+    )
+
+
+def to_samples(plain: Iterable[Mapping[str, Any]]) -> list[Sample]:
+    """The inverse of `samples_of`."""
+    return [
+        Sample(
+            Cell(p["quantity"], p["condition"], p["stage"]), tuple(p["values"]), bool(p["paired"])
+        )
+        for p in plain
+    ]
+
+
+def effect_of(belief: Belief, name: str) -> str:
+    """What removing a cause should bring: its share of the step, median and 89 % interval."""
+    draws, weights = belief.samples(name)
+    texts = []
+    for label, values in draws.items():
+        if not (label.endswith("_extra") or label == "extra"):
+            continue
+        share = np.asarray(values).reshape(len(weights), -1)[:, 0]
+        gain = share / (1.0 + share)
+        order = np.argsort(gain)
+        cumulative = np.cumsum(np.asarray(weights)[order])
+        low, mid, high = (gain[order][min(np.searchsorted(cumulative, q), len(gain) - 1)] for q in (0.055, 0.5, 0.945))
+        if math.isfinite(mid):
+            texts.append(f"the step gets {mid:.1%} shorter (89 % interval {low:.1%} to {high:.1%})")
+    return "; ".join(texts)
