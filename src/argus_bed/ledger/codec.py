@@ -19,7 +19,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from argus_bed.errors import StorageError, ValueRejected
 
-type Plain = None | bool | int | float | str | list[Plain] | dict[str, Plain]
+type Plain = bool | int | float | str | list[Plain] | dict[str, Plain] | None
 
 
 def to_plain(value: Any, where: str = "value") -> Plain:

@@ -16,7 +16,7 @@ from sqlalchemy.pool import StaticPool
 
 from argus_bed.errors import StorageError
 
-WRITE = {"argus_bed_begin": "BEGIN IMMEDIATE"}
+WRITE: dict[str, Any] = {"argus_bed_begin": "BEGIN IMMEDIATE"}
 """Execution options of a transaction that will write: SQLite then locks at once, where the
 busy timeout applies, and not in the middle, where it does not."""
 
@@ -111,15 +111,15 @@ def _explain(url: URL, name: str, text: str, timeout_s: float) -> str:
             "was written and what had been told is still there. Free some space and repeat it"
         )
     if name.startswith("SQLITE_READONLY"):
-        return f"{where} cannot be written ({text}); make the file and its folder writable, or copy it"
+        return f"{where} cannot be written ({text}); make file and folder writable, or copy it"
     if name == "SQLITE_NOTADB":
         return f"{where} is not a SQLite database ({text}); choose another path, or restore a copy"
     if name.startswith("SQLITE_CORRUPT"):
-        return f"{where} is damaged ({text}); restore a copy, or try `sqlite3 FILE .recover` into a new file"
+        return f"{where} is damaged ({text}); restore a copy, or try `sqlite3 FILE .recover`"
     if name.startswith("SQLITE_CANTOPEN"):
         return f"{where} cannot be opened ({_why_not(url)}); choose a writable folder"
     if name.startswith("SQLITE_IOERR"):
-        return f"{where}: reading or writing failed ({text}, {name}); check the disk, then repeat it"
+        return f"{where}: reading or writing failed ({text}, {name}); check the disk and repeat"
     return f"{where}: {text.strip()}"
 
 

@@ -52,7 +52,7 @@ def number_key(run: int) -> str:
 
 
 def end_key(run: int) -> str:
-    """Idempotency key of the event that ends a run: observed, failed and voided exclude each other."""
+    """Idempotency key of a run's end: observed, failed and voided exclude each other."""
     return f"end:{run}"
 
 

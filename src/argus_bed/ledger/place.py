@@ -38,7 +38,7 @@ def _read(path: Path) -> str:
 
 
 def here() -> Place:
-    """This process."""
+    """Where the calling process lives."""
     where, host = _where()
     pid = os.getpid()
     return Place(where, host, pid, _born(pid) or 0.0)

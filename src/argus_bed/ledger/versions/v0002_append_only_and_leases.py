@@ -45,7 +45,8 @@ def _sqlite() -> None:
     # INSERT OR REPLACE deletes without firing the trigger above
     op.execute(
         "CREATE TRIGGER events_in_order BEFORE INSERT ON events WHEN "
-        "NEW.seq IS NOT (SELECT COALESCE(MAX(seq), 0) + 1 FROM events WHERE study_id = NEW.study_id) "
+        "NEW.seq IS NOT (SELECT COALESCE(MAX(seq), 0) + 1 FROM events "
+        "WHERE study_id = NEW.study_id) "
         "OR (NEW.key IS NOT NULL AND EXISTS "
         "(SELECT 1 FROM events WHERE study_id = NEW.study_id AND key = NEW.key)) "
         f"BEGIN SELECT RAISE(ABORT, '{_MESSAGE}, without gaps, and once per key'); END"
