@@ -17,6 +17,7 @@ binary    x in {0, 1}                    no difference; a probability
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -278,6 +279,10 @@ def quantity(name: str) -> Quantity:
         raise UnknownName("quantity", name, QUANTITIES) from None
 
 
+_SPELLED = {"degC": "delta_degC", "B": "byte"}
+"""Spellings of the case format that pint reads otherwise (an offset scale, the unit bel)."""
+
+
 @cache
 def units() -> pint.UnitRegistry:
     """The one pint registry, made at first use because it takes a while."""
@@ -296,7 +301,7 @@ def convert(value: float, unit: str, name: str) -> float:
     ValueRejected : no measurement of that quantity can have this value.
     """
     wanted = quantity(name)
-    spelled = {"degC": "delta_degC", "B": "byte"}.get(unit, unit)
+    spelled = _SPELLED.get(unit, unit)
     if spelled != wanted.unit:
         try:
             value = units().Quantity(value, spelled or "1").to(wanted.unit).magnitude
@@ -326,7 +331,7 @@ def parse(text: str, name: str) -> float:
     except ValueError:
         pass
     try:
-        parsed = units().Quantity(text)
+        parsed = units().Quantity(re.sub(r"\bdegC\b", "delta_degC", text))
         magnitude = float(parsed.to(wanted.unit).magnitude)
     except Exception as error:  # pint raises a dozen unrelated types on malformed text
         raise UnitError(
