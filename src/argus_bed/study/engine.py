@@ -19,7 +19,7 @@ from argus_bed.inference.belief import Belief
 from argus_bed.ledger import Ledger
 from argus_bed.probe import Measurement, Observation, Plan, Reading, Sample
 from argus_bed.quantity import parse, quantity
-from argus_bed.report.view import StudyView
+from argus_bed.report.view import HypothesisText, Pair, SignalText, StudyView
 from argus_bed.study.policy import Policy
 from argus_bed.study.readings import Read, disturbed, to_readings
 from argus_bed.study.records import (
@@ -31,9 +31,16 @@ from argus_bed.study.records import (
     Status,
     Verdict,
 )
-from argus_bed.study.scoring import ScoredPlan, Target, score_plans
+from argus_bed.study.scoring import ScoredPlan, Target, best_separation, score_plans
 from argus_bed.study.system import System
-from argus_bed.study.telling import effect_of, reason_for, record_of, samples_of, to_samples
+from argus_bed.study.telling import (
+    effect_of,
+    in_words,
+    reason_for,
+    record_of,
+    samples_of,
+    to_samples,
+)
 from argus_bed.study.verdict import Standing, judge
 
 if TYPE_CHECKING:
@@ -458,16 +465,42 @@ class Study:
 
     def view(self) -> StudyView:
         """Everything that a report shows."""
+        runs = tuple(self._runs[n] for n in sorted(self._runs))
         return StudyView(
             name=self.name,
             question=self.system.question,
             metric=self.frame.metric,
-            hypotheses={h.name: (h.claim, h.part, self.priors[h.name]) for h in self.hypotheses.values()},
-            runs=tuple(self._runs[n] for n in sorted(self._runs)),
+            hypotheses={
+                h.name: HypothesisText(h.claim, h.part, self.priors[h.name])
+                for h in self.hypotheses.values()
+            },
+            runs=runs,
             verdict=self.verdict(),
+            created=self._ledger.study(self.name).created_at,
+            conditions={c.name: in_words(c) for c in self.frame.conditions},
             spent_s=self.spent_s,
             budget_s=self.policy.budget_s,
+            signals=self._signals(runs),
+            pairs=self.pairs(),
         )
+
+    def _signals(self, runs: Sequence[Run]) -> dict[str, SignalText]:
+        used = {r.proposal.probe for r in runs if r.proposal}
+        plans = {p.probe: p for p in self.system.plans({}, ()) if p.probe in used}
+        return {name: SignalText(**self.system.signal(plan)) for name, plan in plans.items()}
+
+    def pairs(self, most: int = 6) -> tuple[Pair, ...]:
+        """The probe that best parts each pair of the most probable hypotheses."""
+        ranked = sorted(self.probabilities().items(), key=lambda item: -item[1])[:4]
+        names = [name for name, _ in ranked]
+        plans = [s for s in self.score() if s.measurements and not s.opens]
+        found = []
+        for i, first in enumerate(names):
+            for second in names[i + 1 :]:
+                best = best_separation(self._belief, plans, first, second)
+                if best is not None:
+                    found.append(best)
+        return tuple(found[:most])
 
     def report(self, path: str | Path) -> Path:
         """Write the HTML report and, beside it, the posterior as NetCDF."""

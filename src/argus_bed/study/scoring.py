@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from argus_bed.anatomy import Cell
-from argus_bed.design.gain import Gain, gains
+from argus_bed.design.gain import Gain, gains, separation
 from argus_bed.design.price import price_of
 from argus_bed.inference.belief import Belief
 from argus_bed.probe import Measurement, Plan, Sample
+from argus_bed.report.view import Pair
 from argus_bed.study.policy import Policy
 from argus_bed.study.readings import disturbed
 from argus_bed.study.system import System
@@ -124,3 +125,14 @@ def _two_steps(
         )
         for (first, second, _), gain in zip(pairs, expected, strict=True)
     ]
+
+
+def best_separation(
+    belief: Belief, plans: Sequence[ScoredPlan], first: str, second: str
+) -> Pair | None:
+    """The plan that parts two hypotheses best, both taken as equally likely."""
+    rated = [(separation(belief, s.measurements, first, second), s) for s in plans]
+    if not rated:
+        return None
+    bits, best = max(rated, key=lambda pair: (pair[0], -pair[1].price_s))
+    return Pair(first, second, best.plan.key, bits, best.price_s)

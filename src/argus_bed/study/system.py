@@ -27,8 +27,9 @@ class System(Protocol):
         """The question that a plan answers, as a person would put it."""
         ...
 
-    def establishes(self, plan: Plan) -> tuple[str, str]:
-        """What its signal establishes, and what it leaves open."""
+    def signal(self, plan: Plan) -> Mapping[str, str]:
+        """What the plan's probe says of itself: question, level, establishes, leaves_open,
+        locality, objective_check, disturbance."""
         ...
 
     def execute(self, plan: Plan, seed: int) -> Observation: ...

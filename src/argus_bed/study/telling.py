@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argus_bed.anatomy import Cell
+from argus_bed.anatomy import Cell, Condition
 from argus_bed.probe import Sample
-from argus_bed.quantity import quantity
-from argus_bed.report.describe import shown
+from argus_bed.report.describe import value as value_in_words
 from argus_bed.study.readings import Read
 from argus_bed.study.records import ReadingRecord
 from argus_bed.study.scoring import ScoredPlan
@@ -36,7 +35,8 @@ def record_of(read: Read) -> ReadingRecord:
     """A reading as the ledger and the report keep it."""
     planned = read.measurement if read.reading is None else read.reading.measurement
     value = 0.0 if read.reading is None else read.reading.value
-    about = quantity(planned.cell.quantity)
+    contrast = planned.against is not None
+    words = value_in_words(value, planned.cell.quantity, contrast=contrast)
     return ReadingRecord(
         text=str(planned),
         quantity=planned.cell.quantity,
@@ -45,7 +45,7 @@ def record_of(read: Read) -> ReadingRecord:
         stage=planned.cell.stage,
         value=value,
         noise=planned.noise,
-        shown="" if read.reading is None else shown(about, value, contrast=planned.against is not None),
+        shown="" if read.reading is None else words,
         used=read.reading is not None,
         why_not=read.why_not,
         benign=planned.benign,
@@ -53,6 +53,17 @@ def record_of(read: Read) -> ReadingRecord:
         dof=planned.dof,
         family=planned.family,
     )
+
+
+def in_words(condition: Condition) -> str:
+    """What a condition is, for a person."""
+    if condition.is_arm:
+        return "an arm as it is"
+    text = f"{condition.of} with {condition.knob}={condition.value}"
+    for verb, names in (("removes", condition.removes), ("adds", condition.adds)):
+        if names:
+            text += f", which {verb} {', '.join(sorted(names))}"
+    return text + (f", on another set-up ({condition.system})" if condition.system else "")
 
 
 def samples_of(samples: Iterable[Sample]) -> tuple[Mapping[str, Any], ...]:

@@ -178,12 +178,18 @@ class RecordedSystem:
     def describe(self, plan: Plan) -> str:
         return self._probes[plan.probe].kind.replace("_", " ")
 
-    def establishes(self, plan: Plan) -> tuple[str, str]:
+    def signal(self, plan: Plan) -> Mapping[str, str]:
         spec = self._probes[plan.probe]
-        return (
-            f"what the report gives for {', '.join(sorted({o.quantity for o in spec.outcomes}))}",
-            "whatever the report did not measure; nothing was run here",
-        )
+        read = ", ".join(sorted({o.quantity.replace("_", " ") for o in spec.outcomes}))
+        return {
+            "question": self.describe(plan),
+            "establishes": f"the report's {read}",
+            "leaves_open": "whatever the report did not measure: nothing was run here",
+            "level": "log",
+            "locality": ", ".join(sorted({o.stage or "step" for o in spec.outcomes})),
+            "objective_check": "the source that the case names",
+            "disturbance": f"x{1 + spec.perturbation:g} while it is on",
+        }
 
     def execute(self, plan: Plan, seed: int) -> Observation:
         spec = self._probes[plan.probe]
