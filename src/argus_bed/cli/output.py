@@ -1,0 +1,77 @@
+"""What reaches the terminal: data on stdout, everything else on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+class Format(StrEnum):
+    """How a command writes its result."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+class _Chosen:
+    """The format of the command that runs, for the case that it ends in an error."""
+
+    format = Format.TABLE
+
+
+def _choose(value: Format) -> Format:
+    _Chosen.format = value
+    return value
+
+
+FormatOption = Annotated[
+    Format,
+    typer.Option(
+        "--format",
+        envvar="ARGUS_BED_FORMAT",
+        callback=_choose,
+        help="table for people, json for programs: one object on stdout.",
+    ),
+]
+
+
+def emit(schema: str, payload: Mapping[str, Any]) -> None:
+    """Write the one JSON object of a command: ``{"schema": "argus-bed/run/1", ...}``."""
+    from argus_bed.report.data import nulled
+
+    content = {"schema": f"argus-bed/{schema}/1", **nulled(payload)}
+    sys.stdout.write(json.dumps(content, indent=2, allow_nan=False) + "\n")
+    sys.stdout.flush()
+
+
+def show(*parts: RenderableType) -> None:
+    """Print for people on stdout."""
+    from argus_bed.report import terminal
+
+    terminal.console(sys.stdout).print(*parts, sep="\n")
+
+
+def fail(error: Exception, code: int) -> None:
+    """Say on stderr what went wrong; with ``--format json`` also as an object on stdout."""
+    message = str(error) or type(error).__name__
+    say(f"argus-bed: {message}")
+    if _Chosen.format is Format.JSON:
+        emit("error", {"error": type(error).__name__, "message": message, "exit_code": code})
+
+
+def reset() -> None:
+    """Forget the format of an earlier command in this process."""
+    _Chosen.format = Format.TABLE
+
+
+def say(text: str) -> None:
+    """A line for people on stderr."""
+    typer.echo(text, err=True)

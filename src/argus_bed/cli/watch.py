@@ -1,0 +1,104 @@
+"""Shows a study while it runs: rounds on stdout, a progress line on stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from argus_bed.cli.output import Format, say
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+    from argus_bed.report.view import StudyView
+    from argus_bed.study.records import Proposal, Run
+
+
+class Watch:
+    """Listens to `Study.run` and prints each round as it happens.
+
+    Parameters
+    ----------
+    format : with json nothing but short lines on stderr is shown.
+    """
+
+    def __init__(self, format: Format) -> None:
+        from argus_bed.report import terminal
+
+        self._loud = format is Format.TABLE
+        self._out = terminal.console(sys.stdout)
+        self._err = terminal.console(sys.stderr)
+        self._line: Status | None = None
+        self._view: StudyView | None = None
+        self._started = 0.0
+        self.states: list[str] = []
+
+    @contextmanager
+    def doing(self, what: str) -> Iterator[None]:
+        """A progress line on stderr while the block runs."""
+        self._begin(what)
+        try:
+            yield
+        finally:
+            self._end()
+
+    def __call__(self, kind: str, payload: Any) -> None:
+        """Take one event of a study."""
+        self._end()
+        match kind:
+            case "opened":
+                self._view = payload.view()
+                self._opened(self._view)
+            case "proposal":
+                self._proposal(payload)
+            case "progress":
+                self._begin(str(payload))
+            case "run":
+                self._run(payload)
+
+    def _opened(self, view: StudyView) -> None:
+        from argus_bed.report import terminal
+
+        if self._loud:
+            self._out.print(terminal.question(view))
+        self._begin("weighing the measurements")
+
+    def _proposal(self, chosen: Proposal) -> None:
+        from argus_bed.report import terminal
+
+        if self._loud:
+            leading = self._view.ranked[:4] if self._view else ()
+            self._out.print(terminal.proposal(chosen, names=leading))
+        self._begin(f"run {chosen.run}: {chosen.plan}, about {chosen.price_s:.3g} s")
+
+    def _run(self, run: Run) -> None:
+        from argus_bed.report import describe, terminal
+
+        self.states.append(run.state.value)
+        if self._loud:
+            self._out.print(terminal.readings(run))
+            if run.after:
+                prior = self._view.prior if self._view else None
+                self._out.print(terminal.beliefs(run.after, run.before or None, prior))
+                learned = describe.bits(run.gained_bits)
+                self._out.print(f"  learned {learned} in {describe.seconds(run.price_s)}\n")
+        else:
+            name = run.proposal.plan if run.proposal else run.source
+            say(f"run {run.number} {run.state.value}: {name} {run.error}".rstrip())
+        self._begin("weighing the measurements")
+
+    def _begin(self, what: str) -> None:
+        self._started = time.monotonic()
+        if self._err.is_terminal:
+            self._line = self._err.status(what)
+            self._line.start()
+        elif self._loud and what.startswith("run "):
+            say(what)
+
+    def _end(self) -> None:
+        if self._line is not None:
+            self._line.stop()
+            self._line = None
