@@ -16,9 +16,7 @@ from argus_bed.study.records import Proposal, Run, RunState
 def test_events_come_back_in_order_and_numbered_from_one(ledger: Ledger, study: int) -> None:
     for i in range(5):
         ledger.append(study, Kind.NOTE, {"i": i})
-    assert [(e.seq, e.payload["i"]) for e in ledger.events(study)] == [
-        (i + 1, i) for i in range(5)
-    ]
+    assert [(e.seq, e.payload["i"]) for e in ledger.events(study)] == [(i + 1, i) for i in range(5)]
     assert [e.seq for e in ledger.events(study, after=3)] == [4, 5]
     assert ledger.count(study) == 5
 
@@ -128,9 +126,7 @@ def test_a_run_cannot_start_without_a_proposal(ledger: Ledger, study: int) -> No
         ledger.claim(study, 1)
 
 
-def test_one_run_has_one_holder_and_one_end(
-    ledger: Ledger, study: int, proposal: Proposal
-) -> None:
+def test_one_run_has_one_holder_and_one_end(ledger: Ledger, study: int, proposal: Proposal) -> None:
     ledger.propose(study, proposal)
     lease = ledger.claim(study, 1)
     assert lease is not None
