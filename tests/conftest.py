@@ -5,35 +5,27 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-# Two threads: what CI has. Set before anything loads torch or a BLAS.
+# Two threads, as CI has. Torch and every BLAS read this when they are loaded.
 for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_variable, "2")
 os.environ.setdefault("MPLBACKEND", "agg")
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _two_threads() -> None:
-    import torch
-
-    torch.set_num_threads(2)
-
-
 @pytest.fixture(autouse=True)
-def _same_every_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _same_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seed the global generators, and hide the developer's own settings."""
     random.seed(0)
-    np.random.seed(0)  # noqa: NPY002 - libraries that use the global state
+    np.random.seed(0)
     for variable in list(os.environ):
         if variable.startswith("ARGUS_BED_"):
             monkeypatch.delenv(variable)
-    yield
 
 
 @pytest.fixture

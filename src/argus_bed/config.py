@@ -73,11 +73,9 @@ class Config:
     def workload(self) -> str | Path | None:
         """The workload: ``package.module:name``, or a path to a file."""
         text = self.study.workload
-        if text is None:
-            return None
-        path = self.path(text.partition(":")[0])
-        named = ":" in text and not path.suffix
-        return text if named else self.path(text)
+        if text is None or _is_import(text):
+            return text
+        return self.path(text)
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -141,11 +139,17 @@ def load(
             section, key = dotted.split(".")
             values[section][key] = value
             where.origins[section, key] = f"--{key.replace('_', '-')}"
-            if key in ("workload", "ledger") and "://" not in str(value):
-                values[section][key] = os.path.relpath(value, home)
+            if key in ("workload", "ledger") and not _is_import(value):
+                # a path on the command line starts at the current folder
+                values[section][key] = os.path.relpath(Path(value).expanduser(), home)
     study = where.build(StudySection, "study", values["study"])
     policy = where.build(Policy, "policy", values["policy"])
     return Config(study=study, policy=policy, home=home, file=path)
+
+
+def _is_import(text: str) -> bool:
+    """Whether a text is ``package.module:name`` or a database's address, and no path."""
+    return "://" in text or re.fullmatch(r"[A-Za-z_][\w.]*:\w+", text) is not None
 
 
 def find(start: Path) -> Path | None:
@@ -242,7 +246,9 @@ def _from_sets(sets: Sequence[str]) -> list[tuple[str, str, Any, str]]:
         if not equals:
             raise ConfigError(f"--set {text}: write --set section.key=value")
         if key not in known or section not in ("", known[key]):
-            near = _nearest(name, [f"{s}.{k}" for k, s in known.items()])
+            spelled = [f"{s}.{k}" for k, s in known.items()]
+            near = f"; did you mean {known[key] + '.' + key!r}?" if key in known else ""
+            near = near or _nearest(name, spelled) or _nearest(key, known)
             raise ConfigError(f"--set {text}: unknown key {name!r}{near}")
         origin = f"--set {name}"
         found.append((known[key], key, _spoken(known[key], key, value), origin))

@@ -79,16 +79,12 @@ def summary(root: Path, format: FormatOption = Format.TABLE, *, only_open: bool 
     from argus_bed.report.terminal import listing
 
     rows = [
-        (number, known[number], _where(tests))
+        (number, "shown" if tests else "open", "\n".join((known[number], *tests)))
         for number, tests in found.items()
         if not (tests and only_open)
     ]
-    show(listing(("", "promise", "shown by"), rows))
+    show(listing(("", "", "promise, and the tests that show it"), rows))
     say(f"{shown} of {len(known)} shown, {len(known) - shown} open")
-
-
-def _where(tests: list[str]) -> str:
-    return "\n".join(tests) if tests else "open"
 
 
 def _command(

@@ -1,0 +1,218 @@
+"""The house rules: public names, which room may use which, one file an extension."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import argus_bed
+from argus_bed import hypothesis as decorator
+from argus_bed import promises
+from argus_bed.doctor import HYPOTHESIS_TEXTS, PROBE_TEXTS, blanks
+from argus_bed.hypothesis import Hypothesis
+from argus_bed.hypothesis import catalogue as hypotheses
+from argus_bed.probe import Probe
+from argus_bed.probe import catalogue as probes
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "argus_bed"
+HEAVY = ("torch", "pymc", "pytensor", "arviz", "sqlalchemy", "botorch", "nutpie")
+
+# From the top floor to the ground; a room may use its own floor's neighbours and what lies
+# below, never what lies above.
+FLOORS = (
+    {"cli", "mcp", "config", "doctor", "promises", "__init__"},
+    {"study", "zoo", "testing"},
+    {"design", "inference", "execution", "ledger", "report", "readers"},
+    {"anatomy", "contrast", "hypothesis", "probe", "workload", "discovery", "models", "probes"},
+    {"quantity", "errors"},
+)
+# Records of a study are plain data that the ledger keeps and the report shows; like the
+# vocabulary they belong to every floor above it.
+GROUND = {"study.records"}
+
+
+def _floor(room: str) -> int:
+    for level, rooms in enumerate(FLOORS):
+        if room in rooms:
+            return level
+    raise AssertionError(f"{room} has no floor; say where it belongs in FLOORS")
+
+
+def _imports(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            yield node.module
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def _files() -> list[tuple[str, Path]]:
+    """(room, file) of everything that ships."""
+    inside = [
+        (path.relative_to(SOURCE).parts[0].removesuffix(".py"), path)
+        for path in sorted(SOURCE.rglob("*.py"))
+        if "templates" not in path.parts
+    ]
+    outside = [(room, p) for room in ("models", "probes") for p in (ROOT / room).glob("*.py")]
+    return inside + outside
+
+
+def test_imports_run_one_way() -> None:
+    wrong = []
+    for room, path in _files():
+        for module in _imports(ast.parse(path.read_text(encoding="utf-8"))):
+            parts = module.split(".")
+            if parts[0] != "argus_bed" or len(parts) == 1 or ".".join(parts[1:3]) in GROUND:
+                continue
+            if room != parts[1] and _floor(parts[1]) < _floor(room):
+                wrong.append(f"{path.relative_to(ROOT)} imports {module}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_hypotheses_and_probes_import_only_the_vocabulary() -> None:
+    vocabulary = {"quantity", "anatomy", "hypothesis", "probe", "errors", "contrast"}
+    for room, path in _files():
+        if room not in ("models", "probes"):
+            continue
+        for module in _imports(ast.parse(path.read_text(encoding="utf-8"))):
+            parts = module.split(".")
+            own = room == "probes" and parts[:2] == ["argus_bed", "probes"]
+            if parts[0] == "argus_bed" and not own:
+                assert parts[1] in vocabulary | {"workload"}, f"{path.name} imports {module}"
+
+
+def test_public_names_are_those_announced() -> None:
+    for name in argus_bed.__all__:
+        assert getattr(argus_bed, name) is not None, name
+    assert sorted(argus_bed.__all__) == dir(argus_bed)
+    assert len(argus_bed.__all__) <= 24
+    with pytest.raises(AttributeError, match="no attribute 'Studdy'"):
+        _ = argus_bed.Studdy
+
+
+def test_the_decorator_is_not_hidden_by_its_module() -> None:
+    assert callable(decorator)
+    script = "import argus_bed.hypothesis; from argus_bed import hypothesis; hypothesis(claim='x')"
+    script = script.replace("'x'", "'x', part='none'")
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize("module", ["argus_bed", "argus_bed.cli", "argus_bed.workload"])
+def test_import_is_light(module: str) -> None:
+    script = f"import sys, {module}; print(*(m for m in {HEAVY!r} if m in sys.modules))"
+    ran = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert ran.stdout.strip() == ""
+
+
+def test_every_room_is_packaged() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    listed = set(project["tool"]["setuptools"]["packages"])
+    rooms = {
+        ".".join(("argus_bed", *path.parent.relative_to(SOURCE).parts))
+        for path in SOURCE.rglob("*.py")
+        if "templates" not in path.parts
+    } | {"argus_bed.models", "argus_bed.probes"}
+    assert listed == rooms
+
+
+def test_every_tested_version_is_pinned() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    pinned = {
+        c.partition("==")[0].lower() for c in project["tool"]["uv"]["constraint-dependencies"]
+    }
+    wanted = project["project"]["dependencies"] + project["dependency-groups"]["dev"]
+    missing = {w.partition(">=")[0].lower() for w in wanted} - pinned
+    assert not missing
+
+
+@pytest.mark.promise("A38")
+@pytest.mark.promise("A39")
+def test_every_probe_declares_all_its_texts() -> None:
+    known = probes()
+    assert len(known) >= 10
+    assert blanks(known, PROBE_TEXTS) == []
+    assert all(p.level for p in known.values())
+
+
+@pytest.mark.promise("A38")
+def test_every_hypothesis_declares_all_its_texts() -> None:
+    known = hypotheses()
+    assert len(known) >= 16
+    special = ("no_effect", "none_of_these")
+    ordinary = {n: h for n, h in known.items() if n not in special}
+    assert blanks(ordinary, HYPOTHESIS_TEXTS) == []
+    assert all(known[name].claim for name in special)
+    assert all(rival in known for h in known.values() for rival in h.confused_with)
+
+
+def test_a_blank_text_is_found() -> None:
+    blank = Hypothesis("x", claim="", changes=lambda step: None, part="none")
+    assert "x.claim" in blanks({"x": blank}, HYPOTHESIS_TEXTS)
+
+
+NEW_HYPOTHESIS = """
+from argus_bed import hypothesis
+
+@hypothesis(claim="The cache is cold after each deployment.", part="memory path")
+def cold_after_deploy(step):
+    extra = step.positive("extra", median=0.1, spread=1.0)
+    step.extends(extra)
+    step.carries("fault_time", extra)
+"""
+
+NEW_PROBE = """
+from argus_bed.anatomy import Cell
+from argus_bed.probe import Measurement, Observation, Plan, Price, Probe, Sample
+
+class LoadAverage(Probe):
+    name = "load_average"
+    question = "Is something else running?"
+    level = "counter"
+    establishes = "how many threads wanted to run"
+    leaves_open = "which ones"
+    locality = "machine"
+    objective_check = "uptime prints the same number"
+
+    def plans(self, target):
+        cell = Cell("thread_count", "baseline")
+        yield Plan(self.name, {}, ("baseline",), (Measurement(cell),), Price(run_s=0.1))
+
+    def run(self, plan, bench, seed):
+        return Observation((Sample(Cell("thread_count", "baseline"), (1.0,)),))
+
+load_average = LoadAverage()
+"""
+
+
+def test_one_new_file_is_a_new_hypothesis_or_probe(tmp_path: Path) -> None:
+    (tmp_path / "cold_after_deploy.py").write_text(NEW_HYPOTHESIS)
+    (tmp_path / "load_average.py").write_text(NEW_PROBE)
+    (tmp_path / "_notes.py").write_text("raise RuntimeError('never read')")
+    found = hypotheses([str(tmp_path)])["cold_after_deploy"]
+    assert isinstance(found, Hypothesis)
+    assert found.part == "memory path"
+    probe = probes([str(tmp_path)])["load_average"]
+    assert isinstance(probe, Probe)
+    assert blanks({probe.name: probe}, PROBE_TEXTS) == []
+    assert "cold_after_deploy" not in hypotheses()
+
+
+def test_promises_are_numbered_without_a_gap() -> None:
+    assert list(promises.promises()) == [f"A{i:02d}" for i in range(1, 75)]
+    shown = promises.marked(ROOT)
+    assert "tests/test_project.py::test_every_probe_declares_all_its_texts" in shown["A38"]
+
+
+def test_a_mark_for_no_promise_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    source = 'import pytest\n@pytest.mark.promise("A99")\ndef test_x(): ...\n'
+    (tmp_path / "tests" / "test_x.py").write_text(source)
+    with pytest.raises(argus_bed.errors.UnknownName, match="A99"):
+        promises.marked(tmp_path)
