@@ -77,23 +77,24 @@ def _contrast(difference: float, known: Quantity) -> str:
         case Link.LOG | Link.SOFT_LOG:
             return ratio(difference)
         case Link.LOGIT:
-            return "odds unchanged" if abs(difference) < 5e-3 else f"odds {_times(difference)}"
+            return "odds 1x" if abs(difference) < 5e-3 else f"odds {_times(difference)}"
         case _:
             return _with_unit(difference, known.unit, signed=True)
 
 
 def ratio(log_ratio: float) -> str:
-    """A log ratio as a change: ``+22.1%``, ``-0.4%``, ``3.4x``, ``1/3.4``."""
-    if log_ratio > math.log(3) or log_ratio < -math.log(3):
+    """A log ratio as a change: ``+22.1%``, ``-0.40%``, ``3.4x``, ``-71.0%``."""
+    if log_ratio > math.log(3):
         return _times(log_ratio)
     change = 100 * math.expm1(log_ratio)
+    if abs(change) < 0.005:
+        return "0%"
     return f"{change:+.2f}%" if abs(change) < 1 else f"{change:+.1f}%"
 
 
 def _times(log_ratio: float) -> str:
-    factor = math.exp(min(abs(log_ratio), 40.0))
-    shown = f"{factor:.3g}" if factor < 1000 else f"{factor:.1e}"
-    return f"{shown}x" if log_ratio >= 0 else f"1/{shown}"
+    factor = math.exp(max(min(log_ratio, 40.0), -40.0))
+    return f"{factor:.1e}x" if factor >= 1000 else f"{factor:.2g}x"
 
 
 def _level(level: float, known: Quantity) -> str:
@@ -102,6 +103,7 @@ def _level(level: float, known: Quantity) -> str:
             return percent(1 / (1 + math.exp(-max(min(level, 40.0), -40.0))))
         case Link.SOFT_LOG if known.family is Family.LOST_TIME:
             share = max(math.exp(min(level, 40.0)) - known.floor, 0.0)
+            share = 0.0 if share < 1e-9 else share  # what rounding leaves of a zero
             return f"{percent(share)} of the step"
         case Link.SOFT_LOG:
             return _with_unit(max(math.exp(min(level, 80.0)) - known.floor, 0.0), known.unit)
@@ -137,6 +139,13 @@ def _scaled(number: float, base: float, names: tuple[str, ...]) -> str:
     return f"{_plain(number)} {names[step]}"
 
 
+def tick(at: float, quantity: str, *, contrast: bool) -> str:
+    """The same for an axis: shorter, because the axis has a title."""
+    words = value(at, quantity, contrast=contrast)
+    words = words.removeprefix("odds ").removesuffix(" of the step")
+    return words.replace(".0%", "%").replace(".00%", "%")
+
+
 def interval(mean: float, sd: float, quantity: str, *, contrast: bool) -> str:
     """The central 90 % of what is expected, in words: ``+4.1% to +39%``."""
     known = QUANTITIES.get(quantity)
@@ -146,9 +155,11 @@ def interval(mean: float, sd: float, quantity: str, *, contrast: bool) -> str:
     high = value(mean + Z90 * sd, quantity, contrast=contrast)
     if low == high:
         return low
-    for suffix in (" of the step", "%"):
-        if low.endswith(suffix) and high.endswith(suffix) and suffix != "%":
-            return f"{low.removesuffix(suffix)} to {high}"
+    share = " of the step"
+    if low.endswith(share) and high.endswith(share):
+        low = low.removesuffix(share)
+    if low.startswith("odds ") and high.startswith("odds "):
+        high = high.removeprefix("odds ")
     return f"{low} to {high}"
 
 
@@ -184,7 +195,8 @@ def seconds(number: float) -> str:
             return f"{number * scale:.3g} {unit}"
     whole = round(number)
     if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
+        rest = f" {whole % 60:02d} s" if whole % 60 else ""
+        return f"{whole // 60} min{rest}"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 

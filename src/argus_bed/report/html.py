@@ -32,7 +32,7 @@ def as_html(view: StudyView) -> str:
         shown=[n for n in view.ranked if tint[n] != "var(--rest)"],
         belief_chart=svg.belief(view) if len(view.beliefs) > 1 else Markup(""),
         evidence=[r for r in view.runs if r.bits],
-        forecasts=[(r, _forecasts(view, r, tint)) for r in view.runs if compared(r)],
+        forecasts=[(r, _forecasts(view, r, tint)) for r in view.ended if compared(r)],
         most_expensive=max((_price(r) for r in view.runs), default=0.0) or 1.0,
         created=_date(view.created),
         say=say,
@@ -83,6 +83,7 @@ def _forecasts(view: StudyView, run: Run, tint: dict[str, str]) -> list[tuple[st
     return [
         (str(say.reading_name(p.reading)), svg.forecast(p, reading, tint, kept))
         for p, reading in compared(run)
+        if reading is not None or not run.error
     ]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from argus_bed.quantity import QUANTITIES, Link
+from argus_bed.quantity import QUANTITIES, Family, Link, Quantity
 from argus_bed.report import describe as say
 from argus_bed.report.view import StudyView
 from argus_bed.study.records import Prediction, ReadingRecord
@@ -164,9 +164,9 @@ def forecast(
     top, pitch = 26.0, 23.0
     bottom = top + pitch * len(rows)
     parts = [_text(0, 12, "if", "tick"), _text(scale.left, 12, "then, 9 times in 10", "tick")]
-    for at in _ticks(scale, flag):
+    for at in _ticks(scale, named.quantity, contrast):
         parts.append(_line(scale(at), top, scale(at), bottom + 4, "grid"))
-        parts.append(_text(scale(at), bottom + 18, say.value(at, named.quantity, contrast=contrast),
+        parts.append(_text(scale(at), bottom + 18, say.tick(at, named.quantity, contrast=contrast),
                            "tick", "middle"))  # fmt: skip
     for i, (name, mean, sd) in enumerate(rows):
         y = top + pitch * (i + 0.5)
@@ -213,9 +213,40 @@ def _scale(rows: Sequence[tuple[str, float, float]], read: float | None, flag: b
     return _Scale(low - margin, high + margin, left, right)
 
 
-def _ticks(scale: _Scale, flag: bool) -> list[float]:
-    if flag:
-        return [0.0, 1.0]
+_ROUND = (0.0, 1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.3, 0.4, 2.0)
+_ROUND_FACTORS = (1.0, 10.0, 0.1, 100.0, 0.01, 1000.0, 2.0, 0.5, 5.0, 0.2)
+_ROUND_SHARES = (0.5, 0.1, 0.9, 0.25, 0.75, 0.02, 0.05, 0.95, 0.98)
+
+
+def _ticks(scale: _Scale, quantity: str, contrast: bool) -> list[float]:
+    """Places whose values are round as a person reads them, and far enough apart."""
+    chosen: list[float] = []
+    for at in _round_places(scale, QUANTITIES.get(quantity), contrast):
+        if scale.low <= at <= scale.high and all(abs(scale(at) - scale(c)) > 64 for c in chosen):
+            chosen.append(at)
+    return chosen
+
+
+def _round_places(scale: _Scale, known: Quantity | None, contrast: bool) -> list[float]:
+    """Candidates in link space, the roundest first."""
+    match None if known is None else known.link:
+        case Link.BINARY:
+            return [0.0, 1.0]
+        case Link.LOG | Link.SOFT_LOG if contrast:
+            changes = [*_ROUND, *(-c for c in _ROUND if c < 1)]
+            factors = [math.log(f) for f in _ROUND_FACTORS if f >= 3 or f <= 0.2]
+            return [*(math.log1p(c) for c in changes), *factors, *_even(scale)]
+        case Link.LOGIT if contrast:
+            return [*(math.log(f) for f in _ROUND_FACTORS), *_even(scale)]
+        case Link.LOGIT:
+            return [math.log(s / (1 - s)) for s in _ROUND_SHARES]
+        case Link.SOFT_LOG if known is not None and known.family is Family.LOST_TIME:
+            return [math.log(s + known.floor) for s in _ROUND if s <= 1]
+        case _:
+            return _even(scale)
+
+
+def _even(scale: _Scale) -> list[float]:
     rough = (scale.high - scale.low) / 4
     power = 10 ** math.floor(math.log10(rough))
     step = next(s * power for s in (1, 2, 2.5, 5, 10) if s * power >= rough)

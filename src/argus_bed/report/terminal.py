@@ -8,7 +8,7 @@ what is written, so nothing is lost without it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import IO
 
 from rich.box import ROUNDED, SIMPLE_HEAD
@@ -20,10 +20,11 @@ from rich.text import Text
 
 from argus_bed.report import describe as say
 from argus_bed.report.view import StudyView, compared
-from argus_bed.study.records import Proposal, Run, RunState, Status, Verdict
+from argus_bed.study.records import Proposal, ReadingRecord, Run, RunState, Status, Verdict
 
 WIDEST = 100
 _BAR = 24
+_RULE = SIMPLE_HEAD
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 HEADLINES = {
     Status.OPEN: "Open",
@@ -65,9 +66,9 @@ def _grid(*ratios: int | None) -> Table:
 
 
 def _table(*columns: tuple[str, str]) -> Table:
-    table = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1))
+    table = Table(box=_RULE, header_style="dim", pad_edge=False, padding=(0, 1), show_edge=False)
     for name, justify in columns:
-        table.add_column(name, justify="right" if justify == "r" else "left", overflow="fold")
+        table.add_column(text(name), justify="right" if justify == "r" else "left", overflow="fold")
     return table
 
 
@@ -85,31 +86,35 @@ def question(view: StudyView) -> RenderableType:
     body = Group(text(view.question, "bold"), Text(), facts)
     panel = Panel(body, title=text(f"study {view.name}"), title_align="left", box=ROUNDED,
                   border_style="cyan", padding=(0, 1))  # fmt: skip
-    return Group(panel, hypotheses(view))
+    return Group(panel, Text(), hypotheses(view), Text())
 
 
 def hypotheses(view: StudyView) -> RenderableType:
     """Every rival explanation: name, prior, the part it blames, its claim."""
-    table = _table(("hypothesis", "l"), ("prior", "r"), ("blames", "l"), ("claim", "l"))
-    table.columns[3].ratio = 1
+    table = _table(("hypothesis", "l"), ("prior", "r"), ("claim, and what it blames", "l"))
+    table.columns[2].ratio = 1
     table.expand = True
     for name, hypothesis in view.hypotheses.items():
-        table.add_row(
-            text(say.label(name), "bold"),
-            say.percent(hypothesis.prior),
-            text("" if hypothesis.part == "none" else hypothesis.part, "dim"),
-            text(hypothesis.claim),
-        )
+        blamed = "" if hypothesis.part == "none" else f"  ({hypothesis.part})"
+        claim = text(hypothesis.claim).append_text(text(blamed, "dim"))
+        table.add_row(text(say.label(name), "bold"), say.percent(hypothesis.prior), claim)
     return table
 
 
 # -- a round -----------------------------------------------------------------------
 
 
-def proposal(chosen: Proposal, *, names: Iterable[str] = ()) -> RenderableType:
+def proposal(
+    chosen: Proposal,
+    *,
+    names: Iterable[str] = (),
+    expectations: bool = True,
+    read: Mapping[str, ReadingRecord] | None = None,
+) -> RenderableType:
     """A chosen measurement: why this one, what it costs, what each hypothesis expects.
 
     names : the hypotheses to show expectations of, all if empty.
+    read : what was read, by the reading's text, once it is known.
     """
     head = Text.assemble(
         (f"run {chosen.run}  ", "bold cyan"), text(chosen.plan, "bold"), "  ",
@@ -119,9 +124,7 @@ def proposal(chosen: Proposal, *, names: Iterable[str] = ()) -> RenderableType:
     facts.add_row(Text("asks", "dim"), text(chosen.question))
     facts.add_row(Text("because", "dim"), text(chosen.reason))
     facts.add_row(Text("gain", "dim"), text(_bargain(chosen)))
-    facts.add_row(
-        Text("disturbs", "dim"), text(f"step time {say.disturbance(chosen.perturbation)}")
-    )
+    facts.add_row(Text("disturbs", "dim"), text(_disturbs(chosen.perturbation)))
     if chosen.runners_up:
         plan, gain, price, score = chosen.runners_up[0]
         rival = f"{plan}: {say.bits(gain)} for {say.seconds(price)}, {score:.3g} bits/s"
@@ -131,9 +134,14 @@ def proposal(chosen: Proposal, *, names: Iterable[str] = ()) -> RenderableType:
     if chosen.needs_approval:
         facts.add_row(Text("waits", "bold yellow"), text(f"for approval: risk {chosen.risk}"))
     parts: list[RenderableType] = [head, Padding(facts, (0, 0, 0, 2))]
-    if chosen.predictions:
-        parts.append(_expectations(chosen, tuple(names)))
+    if chosen.predictions and expectations:
+        parts.append(_expectations(chosen, tuple(names), read or {}))
     return Group(*parts)
+
+
+def _disturbs(share: float) -> str:
+    shown = say.disturbance(share)
+    return "nothing" if shown == "none" else f"a step takes {shown} while it is measured"
 
 
 def _bargain(chosen: Proposal) -> str:
@@ -143,30 +151,43 @@ def _bargain(chosen: Proposal) -> str:
     )
 
 
-def _expectations(chosen: Proposal, names: tuple[str, ...]) -> RenderableType:
-    table = _table(("expected (90%)", "l"), ("if", "l"), ("then", "r"))
+def _expectations(
+    chosen: Proposal, names: tuple[str, ...], read: Mapping[str, ReadingRecord]
+) -> RenderableType:
+    parts: list[RenderableType] = []
     for prediction in chosen.predictions:
         name = say.reading_name(prediction.reading)
-        first = str(name)
+        table = _table((str(name), "l"), ("expected, 9 times in 10", "r"))
         for hypothesis, (mean, sd) in prediction.by_hypothesis.items():
             if names and hypothesis not in names:
                 continue
             shown = say.interval(mean, sd, name.quantity, contrast=name.against is not None)
-            table.add_row(text(first), text(say.label(hypothesis)), text(shown))
-            first = ""
-    return Padding(table, (0, 0, 0, 2))
+            table.add_row(text(f"if {say.label(hypothesis)}"), text(shown))
+        if reading := read.get(prediction.reading):
+            table.add_row(Text("read", "bold"), text(reading.shown, "bold"))
+        parts.append(_below(table))
+    return Group(*parts)
 
 
-def readings(run: Run) -> RenderableType:
-    """What a run read, and why a reading was left out if it was."""
-    table = _table(("read", "l"), ("value", "r"), ("", "l"))
-    for reading in run.readings:
+def _below(content: RenderableType) -> Padding:
+    """Indented under the heading of a round, one line lower."""
+    return Padding(content, (1, 0, 0, 2))
+
+
+def readings(run: Run, *, but: Collection[str] = ()) -> RenderableType | None:
+    """What a run read, and why a reading was left out if it was; None if there is nothing.
+
+    but : readings that are shown elsewhere, unless they need a word.
+    """
+    if run.error:
+        return _below(text(f"{run.state.value}: {run.error}", "red"))
+    rows = [r for r in run.readings if r.text not in but or not r.used]
+    table = _table(("read", "l"), ("", "r"), ("", "l"))
+    for reading in rows:
         name = say.reading_name(reading.text)
         note = "" if reading.used else f"not used: {reading.why_not}"
         table.add_row(text(name), text(reading.shown, "bold"), text(note, "yellow"))
-    if run.error:
-        return Padding(text(f"{run.state.value}: {run.error}", "red"), (0, 0, 0, 2))
-    return Padding(table, (0, 0, 0, 2))
+    return _below(table) if rows else None
 
 
 def beliefs(
@@ -223,21 +244,30 @@ def _change(after: float, before: float | None) -> Text:
     return Text(f"{arrow} {abs(points):.1f} pt", tone)
 
 
-def finished_round(view: StudyView, run: Run) -> RenderableType:
+def finished_round(view: StudyView, run: Run, *, expectations: bool = True) -> RenderableType:
     """One round from its reason to the belief after it."""
-    parts: list[RenderableType] = []
+    parts: list[RenderableType | None] = []
+    shown: dict[str, ReadingRecord] = {}
     if run.proposal is not None:
-        parts.append(proposal(run.proposal, names=view.ranked[:4]))
+        names = _leaders(run.before or view.prior)
+        if expectations:
+            shown = {p.reading: r for p, r in compared(run) if r is not None}
+        parts.append(proposal(run.proposal, names=names, expectations=expectations, read=shown))
     else:
         parts.append(Text.assemble((f"run {run.number}  ", "bold cyan"), (run.source, "bold")))
-    parts.append(readings(run))
+    parts.append(readings(run, but=shown))
     if run.after:
+        parts.append(Text())
         parts.append(beliefs(run.after, run.before or None, view.prior))
-        learned = (
-            f"learned {say.bits(run.gained_bits)} in {say.seconds(run.price_s or run.seconds)}"
-        )
+        price = say.seconds(run.price_s or run.seconds)
+        learned = f"learned {say.bits(run.gained_bits)} for {price}"
         parts.append(Padding(text(learned, "dim"), (0, 0, 0, 2)))
-    return Group(*parts)
+    return Group(*(p for p in parts if p is not None), Text())
+
+
+def _leaders(belief: Mapping[str, float], most: int = 5) -> list[str]:
+    """The hypotheses worth a line: the most probable ones when the run was chosen."""
+    return sorted(belief, key=lambda n: (-belief[n], n))[:most]
 
 
 # -- the verdict --------------------------------------------------------------------
@@ -302,7 +332,7 @@ def status(view: StudyView) -> RenderableType:
     head = Text.assemble(text(view.name, "bold"), "  ", text(HEADLINES[view.verdict.status]), "  ",
                          text(_spent(view), "dim"))  # fmt: skip
     rows: RenderableType = table if view.runs else Text("no runs yet", "dim")
-    return Group(head, rows, beliefs(view.now, None, view.prior))
+    return Group(head, Text(), rows, Text(), beliefs(view.now, None, view.prior))
 
 
 def _spent(view: StudyView) -> str:
@@ -318,7 +348,7 @@ def why(view: StudyView, number: int) -> RenderableType:
     UnknownName : no run has this number.
     """
     run = view.run(number)
-    parts: list[RenderableType] = [finished_round(view, run)]
+    parts: list[RenderableType] = [finished_round(view, run, expectations=False)]
     for prediction, reading in compared(run):
         name = say.reading_name(prediction.reading)
         title = str(name) + (f": read {reading.shown}" if reading else ": not read")
@@ -327,7 +357,7 @@ def why(view: StudyView, number: int) -> RenderableType:
             shown = say.interval(mean, sd, name.quantity, contrast=name.against is not None)
             off = "" if reading is None or sd <= 0 else f"{(reading.value - mean) / sd:+.1f} sd"
             table.add_row(text(say.label(hypothesis)), text(shown), off)
-        parts += [text(title, "bold"), Padding(table, (0, 0, 0, 2))]
+        parts += [text(title, "bold"), Padding(table, (0, 0, 1, 2))]
     if run.bits:
         table = _table(("hypothesis", "l"), ("evidence", "r"), ("before", "r"), ("after", "r"))
         for name_, weight in sorted(run.bits.items(), key=lambda item: -item[1]):
@@ -335,7 +365,10 @@ def why(view: StudyView, number: int) -> RenderableType:
                 text(say.label(name_)), f"{weight:+.2f} bits",
                 say.percent(run.before.get(name_, 0.0)), say.percent(run.after.get(name_, 0.0)),
             )  # fmt: skip
-        parts += [Text("evidence against the average of all", "bold"), Padding(table, (0, 0, 0, 2))]
+        parts += [
+            Text("evidence, relative to the average of all hypotheses", "bold"),
+            Padding(table, (0, 0, 0, 2)),
+        ]
     return Group(*parts)
 
 
