@@ -38,7 +38,9 @@ def posterior(prior: dict[str, float], bits: dict[str, float]) -> dict[str, floa
     return {n: w / total for n, w in weights.items()}
 
 
-def proposal(number: int, plan: str, reading: str, means: list[tuple[float, float]], **more) -> Proposal:
+def proposal(
+    number: int, plan: str, reading: str, means: list[tuple[float, float]], **more
+) -> Proposal:
     names = list(CLAIMS)
     given = {
         "run": number, "plan": plan, "probe": plan.partition("(")[0], "settings": {"blocks": 20},
@@ -90,7 +92,9 @@ def view() -> StudyView:
         )  # fmt: skip
         belief = after
     failed = proposal(4, "step_trace(steps=5)", STEP, [(0.2, 0.1)] * 7, price_s=31.0)
-    runs.insert(3, Run(4, RunState.FAILED, failed, error="the profiler lost 40% of its events", seconds=3.0))
+    runs.insert(
+        3, Run(4, RunState.FAILED, failed, error="the profiler lost 40% of its events", seconds=3.0)
+    )
     return StudyView(
         name="gil-wait",
         question="The I/O client got 3x faster. Why did the service not?",
@@ -128,5 +132,7 @@ def empty(view: StudyView) -> StudyView:
     """The same study before its first run."""
     from dataclasses import replace
 
-    start = Verdict(Status.OPEN, (), 0.0, (), "Nothing has been read yet.", (), (), (), "Run `argus-bed next`.")
+    start = Verdict(
+        Status.OPEN, (), 0.0, (), "Nothing has been read yet.", (), (), (), "Run `argus-bed next`."
+    )
     return replace(view, runs=(), verdict=start, spent_s=0.0, signals={}, pairs=(), floor="")

@@ -70,11 +70,17 @@ def _template() -> Any:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: "" if value is None else value,
+        finalize=_shown,
     )
-    environment.filters["clean"] = say.clean
     environment.filters["label"] = say.label
     return environment.get_template("study.html")
+
+
+def _shown(value: object) -> object:
+    """What is put into the page: no control characters, and nothing for None."""
+    if value is None or isinstance(value, Markup):
+        return value or ""
+    return say.clean(value)
 
 
 def _forecasts(view: StudyView, run: Run, tint: dict[str, str]) -> list[tuple[str, Markup]]:

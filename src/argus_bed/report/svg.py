@@ -207,8 +207,8 @@ def _scale(rows: Sequence[tuple[str, float, float]], read: float | None, flag: b
         return _Scale(-1.0, 1.0, left, right)
     widths = sorted(say.Z90 * s for _, _, s in rows)
     usual = widths[len(widths) // 2] if widths else 0.0
-    low = min(*marks, *(m - min(say.Z90 * s, 2 * usual) for _, m, s in rows))
-    high = max(*marks, *(m + min(say.Z90 * s, 2 * usual) for _, m, s in rows))
+    low = min([*marks, *(m - min(say.Z90 * s, 2 * usual) for _, m, s in rows)])
+    high = max([*marks, *(m + min(say.Z90 * s, 2 * usual) for _, m, s in rows)])
     margin = 0.06 * (high - low) or 0.05 * (abs(high) or 1.0)
     return _Scale(low - margin, high + margin, left, right)
 
