@@ -93,7 +93,7 @@ class Config:
                     f"{self._name}: [study] folders = {text!r}: no such folder"
                     f"{_nearest(folder.name, _children(folder.parent))}"
                 )
-            found.append(str(folder))
+            found.append(str(folder.absolute()))
         return tuple(found)
 
     @property

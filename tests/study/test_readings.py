@@ -50,7 +50,10 @@ def test_one_outlier_moves_nothing():
 def test_an_unpaired_comparison_never_resolves_a_small_effect():
     values = [1.0] * 1000
     (read,) = to_readings(
-        frame(), [PLANNED], [step(CANDIDATE, values, False)], {step(BASELINE, values).cell: step(BASELINE, values)}
+        frame(),
+        [PLANNED],
+        [step(CANDIDATE, values, False)],
+        {step(BASELINE, values).cell: step(BASELINE, values)},
     )
     assert read.reading.measurement.noise >= 0.02
 
