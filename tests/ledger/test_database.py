@@ -14,6 +14,7 @@ import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 
 from argus_bed.errors import StorageError
 from argus_bed.ledger import Kind, Ledger, engine, migrate
@@ -78,6 +79,22 @@ def test_migrations_and_tables_agree(ledger: Ledger) -> None:
             connection, opts={"version_table": migrate.VERSION_TABLE}
         )
         assert compare_metadata(context, metadata) == []
+
+
+def test_files_and_alembic_count_the_same_versions() -> None:
+    scripts = ScriptDirectory(str(Path(migrate.__file__).parent))
+    assert {s.revision for s in scripts.walk_revisions()} == migrate.known()
+    assert scripts.get_current_head() == migrate.head()
+
+
+def test_a_ledger_that_is_up_to_date_opens_without_alembic(path: Path) -> None:
+    Ledger.open(path).close()
+    code = "import sys; from argus_bed.ledger import Ledger; Ledger.open(sys.argv[1]); "
+    code += "print([m for m in sys.modules if m.startswith(('alembic', 'pint', 'numpy'))])"
+    child = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
+    )
+    assert child.stdout.strip() == "[]"
 
 
 def test_an_old_ledger_says_what_to_run_and_keeps_everything(path: Path) -> None:

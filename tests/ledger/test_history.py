@@ -35,8 +35,10 @@ def logs(draw: st.DrawFn) -> list[Event]:
         for attempt in range(1, draw(st.integers(0, 2)) + 1):
             entries.append((Kind.STARTED, {"run": run}, f"start:{run}:{attempt}"))
         kind, state = draw(
-            st.sampled_from([(Kind.OBSERVED, RunState.DONE), (Kind.FAILED, RunState.FAILED), (None, None)])
-        )  # fmt: skip
+            st.sampled_from(
+                [(Kind.OBSERVED, RunState.DONE), (Kind.FAILED, RunState.FAILED), (None, None)]
+            )
+        )
         if kind:
             entries.append((kind, to_plain(Run(run, state, None)), f"end:{run}"))
         if draw(st.booleans()):
@@ -47,9 +49,11 @@ def logs(draw: st.DrawFn) -> list[Event]:
 def meaning(history: StudyHistory) -> StudyHistory:
     """The history without sequence numbers, which repeats shift."""
     return replace(
-        history, last_seq=0, steps=tuple((0, k) for _, k in history.steps),
+        history,
+        last_seq=0,
+        steps=tuple((0, k) for _, k in history.steps),
         events=tuple((0, k, p) for _, k, p in history.events),
-    )  # fmt: skip
+    )
 
 
 @given(logs(), st.data())
@@ -129,9 +133,15 @@ def test_a_whole_round_is_logged_in_order_and_resumable(
         with Ledger.open(path) as resumed:  # another process would see the same
             assert resumed.history(study) == ledger.history(study)
     assert [kind for _, kind in ledger.history(study).steps] == [
-        "told", "hypothesized", "proposed", "started", "observed",
-        "redesigned", "validated", "learned",
-    ]  # fmt: skip
+        "told",
+        "hypothesized",
+        "proposed",
+        "started",
+        "observed",
+        "redesigned",
+        "validated",
+        "learned",
+    ]
 
 
 @pytest.mark.promise("A59")

@@ -85,7 +85,7 @@ def test_an_unknown_study_takes_no_events(ledger: Ledger) -> None:
         "UPDATE events SET payload = '{}'",
         "DELETE FROM events",
         "INSERT OR REPLACE INTO events SELECT study_id, seq, 'x', key, '{}', 0, '', 0 FROM events",
-        "INSERT OR REPLACE INTO events SELECT study_id, seq+1, 'x', key, '{}', 0, '', 0 FROM events",
+        "REPLACE INTO events SELECT study_id, seq + 1, 'x', key, '{}', 0, '', 0 FROM events",
         "INSERT INTO events SELECT study_id, seq + 2, 'x', NULL, '{}', 0, '', 0 FROM events",
         "INSERT INTO events SELECT 99, 1, 'x', NULL, '{}', 0, '', 0 FROM events",
     ],

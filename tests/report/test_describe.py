@@ -64,20 +64,34 @@ def test_intervals() -> None:
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [
-        (0.0, "0 s"), (4.2e-7, "420 ns"), (8.4e-4, "840 µs"), (0.0123, "12.3 ms"), (9.2345, "9.23 s"),
-        (59.96, "1 min"), (125.0, "2 min 05 s"), (11520.0, "3 h 12 min"), (-2.0, "-2 s"),
+        (0.0, "0 s"),
+        (4.2e-7, "420 ns"),
+        (8.4e-4, "840 µs"),
+        (0.0123, "12.3 ms"),
+        (9.2345, "9.23 s"),
+        (59.96, "1 min"),
+        (125.0, "2 min 05 s"),
+        (11520.0, "3 h 12 min"),
+        (-2.0, "-2 s"),
         (0.9999, "1 s"),
     ],
-)  # fmt: skip
+)
 def test_durations(seconds: float, words: str) -> None:
     assert say.seconds(seconds) == words
 
 
 @pytest.mark.parametrize(
     ("share", "words"),
-    [(0.0, "0%"), (1.0, "100%"), (4e-9, "<0.1%"), (0.99999, ">99.9%"), (0.042, "4.2%"),
-     (0.37, "37%"), (0.995, "99.5%")],
-)  # fmt: skip
+    [
+        (0.0, "0%"),
+        (1.0, "100%"),
+        (4e-9, "<0.1%"),
+        (0.99999, ">99.9%"),
+        (0.042, "4.2%"),
+        (0.37, "37%"),
+        (0.995, "99.5%"),
+    ],
+)
 def test_a_probability_is_never_rounded_to_certainty(share: float, words: str) -> None:
     assert say.percent(share) == words
 

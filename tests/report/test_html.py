@@ -52,14 +52,31 @@ class Page(HTMLParser):
 def test_the_page_says_the_verdict_first_and_everything_it_rests_on(view: StudyView) -> None:
     page = Page(as_html(view)).text
     order = [
-        view.question, "Decided", "gil held", "What is established", "What stays open", "Next",
-        "The rival explanations", "How the belief moved", "Evidence, in bits", "Expected, and read",
-        "Every run, its price", "What each signal can", "Which measurement separates",
-    ]  # fmt: skip
+        view.question,
+        "Decided",
+        "gil held",
+        "What is established",
+        "What stays open",
+        "Next",
+        "The rival explanations",
+        "How the belief moved",
+        "Evidence, in bits",
+        "Expected, and read",
+        "Every run, its price",
+        "What each signal can",
+        "Which measurement separates",
+    ]
     places = [page.index(heading) for heading in order]
     assert places == sorted(places)
-    for said in ("read 17.6% of the step", "11% to 31% of the step", "0.62 ± 0.013 bits", "+2.0%",
-                 "the profiler lost 40% of its events", "Who holds the lock.", "0.94 bits"):  # fmt: skip
+    for said in (
+        "read 17.6% of the step",
+        "11% to 31% of the step",
+        "0.62 ± 0.013 bits",
+        "+2.0%",
+        "the profiler lost 40% of its events",
+        "Who holds the lock.",
+        "0.94 bits",
+    ):
         assert said in page
 
 
@@ -95,15 +112,28 @@ def test_hostile_text_is_shown_and_not_obeyed(view: StudyView) -> None:
     told = Prediction(f"{evil}[a] vs b", {evil: (0.1, 0.1)})
     reading = ReadingRecord(told.reading, evil, evil, None, None, 0.1, 0.1, evil, False, evil)
     run = Run(
-        1, RunState.DONE, replace(chosen, plan=evil, question=evil, reason=evil, predictions=(told,)),
-        (reading,), before={evil: 1.0}, after={evil: 1.0}, bits={evil: 0.1}, error=evil,
-    )  # fmt: skip
+        1,
+        RunState.DONE,
+        replace(chosen, plan=evil, question=evil, reason=evil, predictions=(told,)),
+        (reading,),
+        before={evil: 1.0},
+        after={evil: 1.0},
+        bits={evil: 0.1},
+        error=evil,
+    )
     bad = replace(
-        view, name=evil, question=evil, conditions={evil: evil}, runs=(run,), floor=evil,
-        hypotheses={evil: HypothesisText(evil, evil, 1.0)}, metric=evil, validation=evil,
+        view,
+        name=evil,
+        question=evil,
+        conditions={evil: evil},
+        runs=(run,),
+        floor=evil,
+        hypotheses={evil: HypothesisText(evil, evil, 1.0)},
+        metric=evil,
+        validation=evil,
         signals={evil: next(iter(view.signals.values()))},
         verdict=replace(view.verdict, causes=(evil,), why=evil, establishes=(evil,), part=evil),
-    )  # fmt: skip
+    )
     page = as_html(bad)
     parsed = Page(page)
     assert not {"script", "img"} & {tag for tag, _ in parsed.tags}

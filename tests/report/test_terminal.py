@@ -42,17 +42,31 @@ def test_nothing_is_wider_than_the_terminal_or_coloured_in_a_file(
 def test_a_round_says_what_was_asked_expected_read_and_learned(view: StudyView) -> None:
     out = drawn(terminal.finished_round(view, view.run(3)))
     for said in (
-        "gil_sampler(hz=200)", "Do runnable threads wait", "0.62 ± 0.013 bits", "9.8 s",
-        "step_trace: 0.91 bits for 31 s", "11% to 31% of the step", "17.6% of the step", "92%",
+        "gil_sampler(hz=200)",
+        "Do runnable threads wait",
+        "0.62 ± 0.013 bits",
+        "9.8 s",
+        "step_trace: 0.91 bits for 31 s",
+        "11% to 31% of the step",
+        "17.6% of the step",
+        "92%",
         "▲ 56.1 pt",
-    ):  # fmt: skip
+    ):
         assert said in out
 
 
 def test_the_verdict_says_all_of_itself(view: StudyView) -> None:
     out = drawn(terminal.verdict(view.verdict, html="out/report.html"), 100)
-    for said in ("Decided: gil held, >99.9%", "thread", "runs 5, 3, 1", "establishes", "leaves open",
-                 "Release the lock", "48.5 s in 5 runs", "out/report.html"):  # fmt: skip
+    for said in (
+        "Decided: gil held, >99.9%",
+        "thread",
+        "runs 5, 3, 1",
+        "establishes",
+        "leaves open",
+        "Release the lock",
+        "48.5 s in 5 runs",
+        "out/report.html",
+    ):
         assert said in out
 
 

@@ -42,14 +42,9 @@ def to_plain(value: Any, where: str = "value") -> Plain:
         return _finite(float(value), where)
     if is_dataclass(value) and not isinstance(value, type):
         head = where if where != "value" else type(value).__name__
-        return {
-            f.name: to_plain(getattr(value, f.name), f"{head}.{f.name}")
-            for f in fields(value)
-        }
+        return {f.name: to_plain(getattr(value, f.name), f"{head}.{f.name}") for f in fields(value)}
     if isinstance(value, Mapping):
-        return {
-            _key(k, where): to_plain(v, f"{where}[{k!r}]") for k, v in value.items()
-        }
+        return {_key(k, where): to_plain(v, f"{where}[{k!r}]") for k, v in value.items()}
     if isinstance(value, Set):
         return [to_plain(v, where) for v in sorted(value)]
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
@@ -80,9 +75,7 @@ def _key(key: Any, where: str) -> str:
 
 def dumps(value: Any) -> str:
     """Deterministic JSON of a record. Raises as `to_plain` does."""
-    return json.dumps(
-        to_plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False
-    )
+    return json.dumps(to_plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def loads(text: str) -> Any:
@@ -101,9 +94,7 @@ def loads(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=refuse)
     except json.JSONDecodeError as error:
-        raise StorageError(
-            f"the ledger holds {text[:60]!r}, which is not JSON: {error}"
-        ) from error
+        raise StorageError(f"the ledger holds {text[:60]!r}, which is not JSON: {error}") from error
 
 
 @cache
@@ -129,11 +120,7 @@ def _build(hint: Any, data: Any, where: str) -> Any:
     if origin in (Union, types.UnionType):
         return _build_union(hint, data, where)
     if origin is Literal:
-        return (
-            data
-            if data in get_args(hint)
-            else _misfit(where, data, f"one of {get_args(hint)}")
-        )
+        return data if data in get_args(hint) else _misfit(where, data, f"one of {get_args(hint)}")
     if is_dataclass(hint) and isinstance(hint, type):
         return _build_record(hint, data, where)
     if isinstance(hint, type) and issubclass(hint, Enum):
@@ -164,31 +151,21 @@ def _build_record(cls: type, data: Any, where: str) -> Any:
         return _misfit(where, data, f"the fields of {cls.__name__}")
     hints, known = _hints(cls), {f.name: f for f in fields(cls)}
     if unknown := sorted(set(data) - set(known)):
-        return _misfit(
-            where, data, f"no field {unknown[0]!r}; was it written by a newer argus-bed"
-        )
+        return _misfit(where, data, f"no field {unknown[0]!r}; was it written by a newer argus-bed")
     built = {n: _build(hints[n], v, f"{where}.{n}") for n, v in data.items()}
     for name, spec in known.items():
-        if (
-            name not in built
-            and spec.default is MISSING
-            and spec.default_factory is MISSING
-        ):
+        if name not in built and spec.default is MISSING and spec.default_factory is MISSING:
             return _misfit(f"{where}.{name}", None, "there and is missing")
     return cls(**built)
 
 
-def _build_generic(
-    origin: Any, arguments: tuple[Any, ...], data: Any, where: str
-) -> Any:
+def _build_generic(origin: Any, arguments: tuple[Any, ...], data: Any, where: str) -> Any:
     if isinstance(origin, type) and issubclass(origin, Mapping):
         if not isinstance(data, Mapping):
             return _misfit(where, data, "a mapping")
         key, value = arguments
         return {
-            (int(k) if key is int else _build(key, k, where)): _build(
-                value, v, f"{where}[{k!r}]"
-            )
+            (int(k) if key is int else _build(key, k, where)): _build(value, v, f"{where}[{k!r}]")
             for k, v in data.items()
         }
     if not isinstance(data, list | tuple):

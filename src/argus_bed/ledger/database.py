@@ -76,9 +76,7 @@ class Database:
             self._use_wal()
         with self._transaction() as connection:
             found = migrate.version(connection)
-            strangers = (
-                set() if found else set(sa.inspect(connection).get_table_names())
-            )
+            strangers = set() if found else set(sa.inspect(connection).get_table_names())
         where = connections.shown(self.url)
         if strangers and self.url.get_backend_name() == "sqlite":
             raise StorageError(
@@ -87,9 +85,7 @@ class Database:
             )
         if found is None:
             if not create:
-                raise StorageError(
-                    f"{where} holds no ledger; create one with `argus-bed init`"
-                )
+                raise StorageError(f"{where} holds no ledger; create one with `argus-bed init`")
             self.upgrade()
         elif found not in migrate.known():
             raise StorageError(
@@ -135,9 +131,7 @@ class Database:
         with self._transaction(write=True) as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(sa.text("SELECT pg_advisory_xact_lock(4702641)"))
-            if (
-                migrate.version(connection) != migrate.head()
-            ):  # or another process just did it
+            if migrate.version(connection) != migrate.head():  # or another process just did it
                 migrate.upgrade(connection)
         self._current = True
         return backup

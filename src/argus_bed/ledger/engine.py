@@ -56,9 +56,7 @@ def connect(url: URL, timeout_s: float) -> sa.Engine:
             f"`uv pip install {error.name}`, or use a SQLite file"
         ) from error
     except exc.ArgumentError as error:
-        raise StorageError(
-            f"{shown(url)}: {error}; sqlite and postgresql+psycopg work"
-        ) from error
+        raise StorageError(f"{shown(url)}: {error}; sqlite and postgresql+psycopg work") from error
     if url.get_backend_name() == "sqlite":
         _make_sqlite_safe(engine)
     return engine
@@ -67,9 +65,7 @@ def connect(url: URL, timeout_s: float) -> sa.Engine:
 def _make_sqlite_safe(engine: sa.Engine) -> None:
     @sa.event.listens_for(engine, "connect")
     def on_connect(connection: sqlite3.Connection, _record: object) -> None:
-        connection.isolation_level = (
-            None  # sqlite3 must not begin transactions by itself
-        )
+        connection.isolation_level = None  # sqlite3 must not begin transactions by itself
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")  # a commit survives a power cut
 
@@ -138,8 +134,6 @@ def _why_not(url: URL) -> str:
         return "it is a folder"
     if not path.parent.is_dir():
         return f"the folder {path.parent} does not exist"
-    if not os.access(
-        path.parent, os.W_OK, effective_ids=os.access in os.supports_effective_ids
-    ):
+    if not os.access(path.parent, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         return f"the folder {path.parent} is read-only"
     return "the file cannot be read or written"

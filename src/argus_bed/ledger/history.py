@@ -93,9 +93,7 @@ class StudyHistory:
     def pending(self) -> tuple[Proposal, ...]:
         """Proposals that can be run now: never started, or stale."""
         free = (RunState.PROPOSED, RunState.STALE)
-        return tuple(
-            p for n, p in sorted(self.proposals.items()) if self.runs[n].state in free
-        )
+        return tuple(p for n, p in sorted(self.proposals.items()) if self.runs[n].state in free)
 
 
 def fold(events: Iterable[Event], live: Collection[int] = ()) -> StudyHistory:
@@ -174,9 +172,7 @@ def _runs(
         proposal = proposals.get(number)
         if number in ended:
             # the stored proposal, never the run's own copy: it was written before the outcome
-            runs[number] = replace(
-                ended[number], proposal=proposal or ended[number].proposal
-            )
+            runs[number] = replace(ended[number], proposal=proposal or ended[number].proposal)
         elif number in live:
             runs[number] = Run(number, RunState.RUNNING, proposal)
         elif number in attempts:

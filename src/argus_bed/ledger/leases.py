@@ -89,9 +89,7 @@ def extend(connection: sa.Connection, lease: Lease) -> None:
 def drop(connection: sa.Connection, lease: Lease) -> None:
     """Give the lease back."""
     connection.execute(
-        sa.delete(leases).where(
-            _match(lease.study, lease.run), leases.c.token == lease.token
-        )
+        sa.delete(leases).where(_match(lease.study, lease.run), leases.c.token == lease.token)
     )
 
 

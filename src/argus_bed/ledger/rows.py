@@ -48,9 +48,7 @@ def checked(kind: str, payload: Mapping[str, Any], key: str | None) -> dict[str,
     """The payload, if kind and key fit their columns."""
     for what, text, most in (("kind", kind, 40), ("key", key, 200)):
         if text is not None and not (0 < len(text) <= most and text.isprintable()):
-            raise UsageError(
-                f"event {what} {text[:60]!r}: 1 to {most} printable characters"
-            )
+            raise UsageError(f"event {what} {text[:60]!r}: 1 to {most} printable characters")
     return dict(payload)
 
 
@@ -61,14 +59,10 @@ def lock_study(connection: sa.Connection, study: int) -> None:
         sa.select(studies.c.id).where(studies.c.id == study).with_for_update()
     ).scalar_one_or_none()
     if found is None:
-        raise UsageError(
-            f"study {study}: no study has this id; create one with `argus-bed init`"
-        )
+        raise UsageError(f"study {study}: no study has this id; create one with `argus-bed init`")
 
 
-def insert(
-    connection: sa.Connection, study: int, kind: str, text: str, key: str | None
-) -> Event:
+def insert(connection: sa.Connection, study: int, kind: str, text: str, key: str | None) -> Event:
     """Append one event whose payload is the JSON ``text``, or return the one with its key."""
     if key is not None and (first := by_key(connection, study, key)) is not None:
         if (first.kind, first.payload) != (str(kind), text):
@@ -127,9 +121,7 @@ def next_run(connection: sa.Connection, study: int) -> int:
     taken = connection.execute(
         sa.select(sa.func.count())
         .select_from(events)
-        .where(
-            events.c.study_id == study, events.c.kind.in_([str(k) for k in NUMBERED])
-        )
+        .where(events.c.study_id == study, events.c.kind.in_([str(k) for k in NUMBERED]))
     ).scalar_one()
     return int(taken) + 1
 
@@ -153,9 +145,7 @@ def page(connection: sa.Connection, study: int, after: int, size: int) -> list[E
     return [event(row) for row in found]
 
 
-def all_events(
-    connection: sa.Connection, study: int, size: int = 1000
-) -> Iterator[Event]:
+def all_events(connection: sa.Connection, study: int, size: int = 1000) -> Iterator[Event]:
     """Every event of a study, in order, read within the transaction."""
     after = 0
     while found := page(connection, study, after, size):

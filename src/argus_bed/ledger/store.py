@@ -50,9 +50,7 @@ class Ledger(Database):
             raise UsageError(f"study name {name[:60]!r}: 1 to 200 printable characters")
         text = dumps(dict(spec))
         with self._writing() as connection:
-            row = connection.execute(
-                sa.select(studies).where(studies.c.name == name)
-            ).one_or_none()
+            row = connection.execute(sa.select(studies).where(studies.c.name == name)).one_or_none()
             if row is not None:
                 if row.spec != text:
                     raise UsageError(
@@ -108,8 +106,7 @@ class Ledger(Database):
     ) -> tuple[Event, ...]:
         """Append (kind, payload, key) each, all of them or none. Raises as `append` does."""
         texts = [
-            (kind, dumps(rows.checked(kind, payload, key)), key)
-            for kind, payload, key in batch
+            (kind, dumps(rows.checked(kind, payload, key)), key) for kind, payload, key in batch
         ]
         with self._writing() as connection:
             rows.lock_study(connection, study)
@@ -160,9 +157,7 @@ class Ledger(Database):
             )
         return numbered
 
-    def claim(
-        self, study: int, run: int, *, lease_s: float = DEFAULT_LEASE_S
-    ) -> Lease | None:
+    def claim(self, study: int, run: int, *, lease_s: float = DEFAULT_LEASE_S) -> Lease | None:
         """Take the right to run a proposal; None if a living process has it.
 
         Writes a ``started`` event. A run whose process died is free at once on the same
@@ -183,12 +178,8 @@ class Ledger(Database):
             attempt = 1 + rows.attempts(connection, study, run)
             lease = leases.take(connection, study, run, attempt, lease_s)
             if lease is not None:
-                text = dumps(
-                    {"run": run, "attempt": attempt, "place": place.here().where}
-                )
-                rows.insert(
-                    connection, study, Kind.STARTED, text, f"start:{run}:{attempt}"
-                )
+                text = dumps({"run": run, "attempt": attempt, "place": place.here().where})
+                rows.insert(connection, study, Kind.STARTED, text, f"start:{run}:{attempt}")
         return lease
 
     def heartbeat(self, lease: Lease) -> None:
@@ -220,9 +211,7 @@ class Ledger(Database):
             rows.lock_study(connection, lease.study)
             if not leases.holds(connection, lease):
                 leases.extend(connection, lease)  # raises, with the reason
-            event = rows.insert(
-                connection, lease.study, kind, text, end_key(run.number)
-            )
+            event = rows.insert(connection, lease.study, kind, text, end_key(run.number))
             leases.drop(connection, lease)
         return event
 
@@ -236,6 +225,4 @@ class Ledger(Database):
         # One snapshot: between two, a run that starts or ends would look stale.
         with self._transaction() as connection:
             self._require_current()
-            return fold(
-                rows.all_events(connection, study), leases.live_runs(connection, study)
-            )
+            return fold(rows.all_events(connection, study), leases.live_runs(connection, study))

@@ -21,9 +21,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "events",
-        sa.Column(
-            "study_id", sa.Integer, sa.ForeignKey("studies.id"), primary_key=True
-        ),
+        sa.Column("study_id", sa.Integer, sa.ForeignKey("studies.id"), primary_key=True),
         sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("kind", sa.String(40), nullable=False),
         sa.Column("key", sa.String(200), nullable=True),

@@ -16,9 +16,7 @@ _MESSAGE = "events are append-only"
 def upgrade() -> None:
     op.create_table(
         "leases",
-        sa.Column(
-            "study_id", sa.Integer, sa.ForeignKey("studies.id"), primary_key=True
-        ),
+        sa.Column("study_id", sa.Integer, sa.ForeignKey("studies.id"), primary_key=True),
         sa.Column("run", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("token", sa.String(32), nullable=False),
         sa.Column("attempt", sa.Integer, nullable=False),
