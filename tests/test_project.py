@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -14,10 +15,11 @@ import pytest
 import argus_bed
 from argus_bed import hypothesis as decorator
 from argus_bed import promises
+from argus_bed.anatomy import Cell, Condition, Frame
 from argus_bed.doctor import HYPOTHESIS_TEXTS, PROBE_TEXTS, blanks
 from argus_bed.hypothesis import Hypothesis
 from argus_bed.hypothesis import catalogue as hypotheses
-from argus_bed.probe import Probe
+from argus_bed.probe import Probe, Target
 from argus_bed.probe import catalogue as probes
 
 ROOT = Path(__file__).parents[1]
@@ -157,51 +159,47 @@ def test_a_blank_text_is_found() -> None:
     assert "x.claim" in blanks({"x": blank}, HYPOTHESIS_TEXTS)
 
 
-NEW_HYPOTHESIS = """
-from argus_bed import hypothesis
-
-@hypothesis(claim="The cache is cold after each deployment.", part="memory path")
-def cold_after_deploy(step):
-    extra = step.positive("extra", median=0.1, spread=1.0)
-    step.extends(extra)
-    step.carries("fault_time", extra)
-"""
-
-NEW_PROBE = """
-from argus_bed.anatomy import Cell
-from argus_bed.probe import Measurement, Observation, Plan, Price, Probe, Sample
-
-class LoadAverage(Probe):
-    name = "load_average"
-    question = "Is something else running?"
-    level = "counter"
-    establishes = "how many threads wanted to run"
-    leaves_open = "which ones"
-    locality = "machine"
-    objective_check = "uptime prints the same number"
-
-    def plans(self, target):
-        cell = Cell("thread_count", "baseline")
-        yield Plan(self.name, {}, ("baseline",), (Measurement(cell),), Price(run_s=0.1))
-
-    def run(self, plan, bench, seed):
-        return Observation((Sample(Cell("thread_count", "baseline"), (1.0,)),))
-
-load_average = LoadAverage()
-"""
+def _code(document: str) -> dict[str, str]:
+    """Python blocks of a document by the file that their first line names."""
+    text = (ROOT / document).read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n# (\S+)\n(.*?)```", text, flags=re.DOTALL)
+    return {Path(name).name: code for name, code in blocks}
 
 
 def test_one_new_file_is_a_new_hypothesis_or_probe(tmp_path: Path) -> None:
-    (tmp_path / "cold_after_deploy.py").write_text(NEW_HYPOTHESIS)
-    (tmp_path / "load_average.py").write_text(NEW_PROBE)
+    """The examples of CONTRIBUTING, saved in a user's folder; nothing else is edited."""
+    for name, code in _code("CONTRIBUTING.md").items():
+        (tmp_path / name).write_text(code)
     (tmp_path / "_notes.py").write_text("raise RuntimeError('never read')")
     found = hypotheses([str(tmp_path)])["cold_after_deploy"]
     assert isinstance(found, Hypothesis)
     assert found.part == "memory path"
+    assert blanks({found.name: found}, HYPOTHESIS_TEXTS) == []
     probe = probes([str(tmp_path)])["load_average"]
     assert isinstance(probe, Probe)
     assert blanks({probe.name: probe}, PROBE_TEXTS) == []
     assert "cold_after_deploy" not in hypotheses()
+
+
+def test_the_example_hypothesis_is_a_model(tmp_path: Path) -> None:
+    path = tmp_path / "cold_after_deploy.py"
+    path.write_text(_code("CONTRIBUTING.md")[path.name])
+    arms = (Condition("baseline"), Condition("candidate"))
+    cells = tuple(Cell("fault_time", arm.name) for arm in arms)
+    frame = Frame("step_time", arms, cells=cells)
+    model = hypotheses([str(tmp_path)])["cold_after_deploy"].model(frame)
+    assert model["cells"].type.ndim == 1
+    assert "cold_after_deploy_extra" in model.named_vars or "extra" in str(model.free_RVs)
+
+
+def test_the_example_probe_reads_what_it_announced(tmp_path: Path) -> None:
+    path = tmp_path / "load_average.py"
+    path.write_text(_code("CONTRIBUTING.md")[path.name])
+    probe = probes([str(tmp_path)])["load_average"]
+    arms = (Condition("baseline"), Condition("candidate"))
+    (plan,) = probe.plans(Target(Frame("step_time", arms), step_s=0.01))
+    read = probe.run(plan, None, seed=0)  # type: ignore[arg-type] - it needs no workload
+    assert [s.cell for s in read.samples] == [m.cell for m in plan.measurements]
 
 
 def test_promises_are_numbered_without_a_gap() -> None:
