@@ -38,6 +38,30 @@ def test_the_same_key_twice_is_one_event(ledger: Ledger, study: int) -> None:
     assert ledger.count(study) == 1
 
 
+def test_telling_again_under_a_key_is_one_run(ledger: Ledger, study: int) -> None:
+    told = Run(0, RunState.DONE, None, source="told", price_s=2.0)
+    assert ledger.tell(study, told, key="mail 7").number == 1
+    assert ledger.tell(study, told).number == 2
+    assert ledger.tell(study, told, key="mail 7").number == 1
+    assert ledger.count(study) == 2
+    with pytest.raises(KeyConflict, match="mail 7"):
+        ledger.tell(study, replace(told, price_s=3.0), key="mail 7")
+    ledger.append(study, Kind.NOTE, {}, key="note")
+    with pytest.raises(KeyConflict, match="note"):
+        ledger.tell(study, told, key="note")
+    assert ledger.history(study).next_run == 3
+
+
+def test_keys_repeat_within_a_batch_too(ledger: Ledger, study: int) -> None:
+    batch = [(Kind.NOTE, {"i": i % 700}, f"k{i % 700}") for i in range(1500)]
+    first = ledger.extend(study, batch)
+    assert ledger.extend(study, batch) == first
+    assert [e.seq for e in ledger.events(study)] == list(range(1, 701))
+    with pytest.raises(KeyConflict):
+        ledger.extend(study, [(Kind.NOTE, {"i": 1}, "new"), (Kind.NOTE, {"i": 2}, "new")])
+    assert ledger.count(study) == 700
+
+
 @pytest.mark.parametrize(("kind", "payload"), [(Kind.TOLD, {"b": 2}), (Kind.NOTE, {"b": 1})])
 def test_a_key_means_one_thing(ledger: Ledger, study: int, kind: str, payload: dict) -> None:
     ledger.append(study, Kind.TOLD, {"b": 1}, key="k")

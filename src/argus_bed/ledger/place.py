@@ -39,8 +39,12 @@ def _read(path: Path) -> str:
 
 def here() -> Place:
     """Where the calling process lives."""
+    return _place(os.getpid())
+
+
+@cache
+def _place(pid: int) -> Place:
     where, host = _where()
-    pid = os.getpid()
     return Place(where, host, pid, _born(pid) or 0.0)
 
 

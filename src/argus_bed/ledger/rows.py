@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,50 +62,78 @@ def lock_study(connection: sa.Connection, study: int) -> None:
         raise UsageError(f"study {study}: no study has this id; create one with `argus-bed init`")
 
 
-def insert(connection: sa.Connection, study: int, kind: str, text: str, key: str | None) -> Event:
-    """Append one event whose payload is the JSON ``text``, or return the one with its key."""
-    if key is not None and (first := by_key(connection, study, key)) is not None:
-        if (first.kind, first.payload) != (str(kind), text):
-            raise KeyConflict(
-                f"key {key!r} of study {study} was used for {first.kind} {_short(first.payload)}; "
-                f"{kind} {_short(text)} differs and was not written. Use another key, or None"
-            )
-        return event(first)
-    me = place.here()
-    seq = last_seq(connection, study) + 1
-    now = time.time()
-    connection.execute(
-        sa.insert(events).values(
-            study_id=study, seq=seq, kind=str(kind), key=key, payload=text,
-            created_at=now, host=me.host, pid=me.pid,
+def insert(
+    connection: sa.Connection, study: int, batch: Sequence[tuple[str, str, str | None]]
+) -> tuple[Event, ...]:
+    """Append (kind, JSON text, key) each; one whose key is known gives the event that has it.
+
+    Raises
+    ------
+    KeyConflict : a key is known for another kind or text.
+    """
+    me, now = place.here(), time.time()
+    seq = last_seq(connection, study)
+    known = _by_keys(connection, study, [key for _, _, key in batch if key is not None])
+    fresh: list[dict[str, Any]] = []
+    found: list[Event] = []
+    for kind, text, key in batch:
+        first = None if key is None else known.get(key)
+        if first is not None:
+            _same(study, first, str(kind), text)
+            found.append(_event(first))
+            continue
+        seq += 1
+        row = {
+            "study_id": study, "seq": seq, "kind": str(kind), "key": key, "payload": text,
+            "created_at": now, "host": me.host, "pid": me.pid,
+        }  # fmt: skip
+        fresh.append(row)
+        found.append(_event(row))
+        if key is not None:
+            known[key] = row
+    if fresh:
+        connection.execute(sa.insert(events), fresh)
+    return tuple(found)
+
+
+def _by_keys(
+    connection: sa.Connection, study: int, keys: Sequence[str]
+) -> dict[str, Mapping[str, Any]]:
+    """Events that have one of these keys, as mappings, by key."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for start in range(0, len(keys), 500):  # databases limit the parameters of a statement
+        chunk = keys[start : start + 500]
+        rows = connection.execute(
+            sa.select(events).where(events.c.study_id == study, events.c.key.in_(chunk))
         )
-    )  # fmt: skip
-    return Event(study, seq, str(kind), loads(text), key, now, me.host, me.pid)
+        found.update({row["key"]: row for row in rows.mappings()})
+    return found
+
+
+def _same(study: int, first: Mapping[str, Any], kind: str, text: str) -> None:
+    if (first["kind"], first["payload"]) != (kind, text):
+        raise KeyConflict(
+            f"key {first['key']!r} of study {study} was used for {first['kind']} "
+            f"{_short(first['payload'])}; {kind} {_short(text)} differs and was not written. "
+            "Use another key, or None"
+        )
 
 
 def _short(text: str) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def event(row: sa.Row[Any]) -> Event:
-    """A row as an event."""
+def _event(row: Mapping[str, Any]) -> Event:
     return Event(
-        row.study_id,
-        row.seq,
-        row.kind,
-        loads(row.payload),
-        row.key,
-        row.created_at,
-        row.host,
-        row.pid,
-    )
+        row["study_id"], row["seq"], row["kind"], loads(row["payload"]), row["key"],
+        row["created_at"], row["host"], row["pid"],
+    )  # fmt: skip
 
 
-def by_key(connection: sa.Connection, study: int, key: str) -> sa.Row[Any] | None:
+def with_key(connection: sa.Connection, study: int, key: str) -> Event | None:
     """The event with this idempotency key, if there is one."""
-    return connection.execute(
-        sa.select(events).where(events.c.study_id == study, events.c.key == key)
-    ).one_or_none()
+    row = _by_keys(connection, study, [key]).get(key)
+    return None if row is None else _event(row)
 
 
 def last_seq(connection: sa.Connection, study: int) -> int:
@@ -129,7 +157,7 @@ def next_run(connection: sa.Connection, study: int) -> int:
 def attempts(connection: sa.Connection, study: int, run: int) -> int:
     """How often a run was started."""
     count = 0
-    while by_key(connection, study, f"start:{run}:{count + 1}") is not None:
+    while with_key(connection, study, f"start:{run}:{count + 1}") is not None:
         count += 1
     return count
 
@@ -141,8 +169,8 @@ def page(connection: sa.Connection, study: int, after: int, size: int) -> list[E
         .where(events.c.study_id == study, events.c.seq > after)
         .order_by(events.c.seq)
         .limit(size)
-    ).all()
-    return [event(row) for row in found]
+    )
+    return [_event(dict(row)) for row in found.mappings()]
 
 
 def all_events(connection: sa.Connection, study: int, size: int = 1000) -> Iterator[Event]:

@@ -110,7 +110,7 @@ class Ledger(Database):
         ]
         with self._writing() as connection:
             rows.lock_study(connection, study)
-            return tuple(rows.insert(connection, study, *entry) for entry in texts)
+            return rows.insert(connection, study, texts)
 
     def events(self, study: int, after: int = 0) -> Iterator[Event]:
         """Events with a sequence number above ``after``, in order."""
@@ -134,26 +134,33 @@ class Ledger(Database):
         with self._writing() as connection:
             rows.lock_study(connection, study)
             numbered = replace(proposal, run=rows.next_run(connection, study))
-            rows.insert(
-                connection,
-                study,
-                Kind.PROPOSED,
-                dumps(numbered),
-                number_key(numbered.run),
-            )
+            entry = (Kind.PROPOSED, dumps(numbered), number_key(numbered.run))
+            rows.insert(connection, study, [entry])
         return numbered
 
-    def tell(self, study: int, run: Run) -> Run:
-        """Store something read elsewhere under the next free run number."""
+    def tell(self, study: int, run: Run, *, key: str | None = None) -> Run:
+        """Store something read elsewhere under the next free run number.
+
+        Parameters
+        ----------
+        key : makes it idempotent, as in `append`: what was told under a key before keeps
+            its number and is returned.
+
+        Raises
+        ------
+        KeyConflict : another reading was told under this key.
+        """
+        if key is not None:
+            rows.checked(Kind.TOLD, {}, key)
         with self._writing() as connection:
             rows.lock_study(connection, study)
-            numbered = replace(run, number=rows.next_run(connection, study))
+            first = None if key is None else rows.with_key(connection, study, key)
+            number = rows.next_run(connection, study)
+            if first is not None and first.kind == Kind.TOLD:
+                number = int(first.payload["number"])  # if all else agrees, it is a repeat
+            numbered = replace(run, number=number)
             rows.insert(
-                connection,
-                study,
-                Kind.TOLD,
-                dumps(numbered),
-                number_key(numbered.number),
+                connection, study, [(Kind.TOLD, dumps(numbered), key or number_key(number))]
             )
         return numbered
 
@@ -170,16 +177,17 @@ class Ledger(Database):
         """
         with self._writing() as connection:
             rows.lock_study(connection, study)
-            if rows.by_key(connection, study, number_key(run)) is None:
+            if rows.with_key(connection, study, number_key(run)) is None:
                 known = range(1, rows.next_run(connection, study))
                 raise UnknownName("run", str(run), map(str, known))
-            if rows.by_key(connection, study, end_key(run)) is not None:
+            if rows.with_key(connection, study, end_key(run)) is not None:
                 raise UsageError(f"run {run} has ended; propose a new one")
             attempt = 1 + rows.attempts(connection, study, run)
             lease = leases.take(connection, study, run, attempt, lease_s)
             if lease is not None:
                 text = dumps({"run": run, "attempt": attempt, "place": place.here().where})
-                rows.insert(connection, study, Kind.STARTED, text, f"start:{run}:{attempt}")
+                key = f"start:{run}:{attempt}"
+                rows.insert(connection, study, [(Kind.STARTED, text, key)])
         return lease
 
     def heartbeat(self, lease: Lease) -> None:
@@ -211,7 +219,8 @@ class Ledger(Database):
             rows.lock_study(connection, lease.study)
             if not leases.holds(connection, lease):
                 leases.extend(connection, lease)  # raises, with the reason
-            event = rows.insert(connection, lease.study, kind, text, end_key(run.number))
+            entry = (kind, text, end_key(run.number))
+            (event,) = rows.insert(connection, lease.study, [entry])
             leases.drop(connection, lease)
         return event
 
@@ -223,6 +232,5 @@ class Ledger(Database):
     def history(self, study: int) -> StudyHistory:
         """The fold of a study's events, with what is running now."""
         # One snapshot: between two, a run that starts or ends would look stale.
-        with self._transaction() as connection:
-            self._require_current()
+        with self._reading() as connection:
             return fold(rows.all_events(connection, study), leases.live_runs(connection, study))
