@@ -47,12 +47,10 @@ def test_the_file_is_found_above_and_its_paths_start_there(
     (folder / "deep" / "er").mkdir(parents=True)
     monkeypatch.chdir(folder / "deep" / "er")
     config = load(environ={})
-    assert isinstance(config.workload, Path)
-    assert config.workload.resolve() == (folder / "work" / "load.py").resolve()
+    assert Path(str(config.workload)).resolve() == (folder / "work" / "load.py").resolve()
     assert Path(config.folders[0]).resolve() == (folder / "mine").resolve()
-    flagged = load(environ={}, flags={"study.workload": "here.py"})
-    assert isinstance(flagged.workload, Path)
-    assert flagged.workload.resolve() == Path("here.py").resolve()
+    flagged = load(environ={}, flags={"study.workload": "here.py:mine"})
+    assert Path(str(flagged.workload)).resolve() == Path("here.py:mine").resolve()
     assert find(Path(folder.anchor)) is None
 
 

@@ -70,12 +70,12 @@ class Config:
         return where if "://" in where else self.path(where)
 
     @property
-    def workload(self) -> str | Path | None:
-        """The workload: ``package.module:name``, or a path to a file."""
+    def workload(self) -> str | None:
+        """The workload's address, its file seen from the current folder."""
         text = self.study.workload
-        if text is None or _is_import(text):
+        if text is None or not _is_file(text):
             return text
-        return self.path(text)
+        return str(self.path(text))
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -139,7 +139,7 @@ def load(
             section, key = dotted.split(".")
             values[section][key] = value
             where.origins[section, key] = f"--{key.replace('_', '-')}"
-            if key in ("workload", "ledger") and not _is_import(value):
+            if (key == "workload" and _is_file(value)) or (key == "ledger" and "://" not in value):
                 # a path on the command line starts at the current folder
                 values[section][key] = os.path.relpath(Path(value).expanduser(), home)
     study = where.build(StudySection, "study", values["study"])
@@ -147,9 +147,10 @@ def load(
     return Config(study=study, policy=policy, home=home, file=path)
 
 
-def _is_import(text: str) -> bool:
-    """Whether a text is ``package.module:name`` or a database's address, and no path."""
-    return "://" in text or re.fullmatch(r"[A-Za-z_][\w.]*:\w+", text) is not None
+def _is_file(address: str) -> bool:
+    """Whether a workload's address is a file (``workload.py``, ``file.py:name``), no module."""
+    place = address.rpartition(":")[0] or address
+    return place.endswith(".py") or "/" in place
 
 
 def find(start: Path) -> Path | None:
