@@ -124,6 +124,20 @@ def test_every_room_is_packaged() -> None:
     assert listed == rooms
 
 
+def test_what_is_imported_is_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    declared = {re.split(r"[<>=~!\[]", d)[0] for d in project["project"]["dependencies"]}
+    spelled = {"pynvml": "nvidia-ml-py"}
+    used = {
+        module.split(".")[0]: path.relative_to(ROOT)
+        for _, path in _files()
+        for module in _imports(ast.parse(path.read_text(encoding="utf-8")))
+    }
+    outside = {m: p for m, p in used.items() if m not in sys.stdlib_module_names | {"argus_bed"}}
+    missing = {m: str(p) for m, p in outside.items() if spelled.get(m, m) not in declared}
+    assert not missing
+
+
 def test_every_tested_version_is_pinned() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     pinned = {

@@ -20,7 +20,7 @@ INTERNAL = 1
 
 # Typer's own complaints (a bad flag, an exit) pass through: typer words them. Their base
 # class is not exported under a public name.
-_TYPER = (
+_TYPER: tuple[type[BaseException], ...] = (
     typer.Exit,
     typer.Abort,
     next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException"),
