@@ -121,3 +121,47 @@ def test_a_forked_child_uses_connections_of_its_own(ledger: Ledger, study: int) 
     with os.fdopen(read) as answer:
         assert json.loads(answer.read()) == 2
     assert ledger.append(study, Kind.NOTE, {}).seq == 3
+
+
+BATCHES = """
+import sys
+from argus_bed.ledger import Ledger
+path, name, count, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+ledger = Ledger.open(path, timeout_s=120)
+study = ledger.create_study(name, {})
+done = ledger.count(study)
+for start in range(max(0, done - size), count, size):  # the last batch is tried once more
+    ledger.extend(study, [("told", {"i": i}, str(i)) for i in range(start, start + size)])
+    print(start + size, flush=True)
+"""
+
+
+@posix
+@pytest.mark.slow
+@pytest.mark.promise("A72")
+def test_a_million_events_with_retries_and_kills_in_two_studies(path: Path) -> None:
+    chance = random.Random(72)
+    count, size, kills = 500_000, 2_000, 12
+    names = ["left", "right"]
+    writers = {name: start(BATCHES, path, name, count, size) for name in names}
+    for _ in range(kills):
+        time.sleep(chance.uniform(1.0, 4.0))
+        name = chance.choice(names)
+        writers[name].kill()
+        lines = [
+            n for n in writers[name].communicate()[0].splitlines(keepends=True) if n[-1] == "\n"
+        ]
+        with Ledger.open(path, timeout_s=120) as ledger:
+            if lines:  # what was acknowledged is there
+                assert ledger.count(ledger.study(name).id) >= int(lines[-1])
+        writers[name] = start(BATCHES, path, name, count, size)
+    for writer in writers.values():
+        writer.communicate(timeout=600)
+        assert writer.returncode == 0
+    with Ledger.open(path) as ledger:
+        for name in names:
+            seen = 0
+            for event in ledger.events(ledger.study(name).id):
+                seen += 1
+                assert (event.seq, event.payload["i"]) == (seen, seen - 1)
+            assert seen == count

@@ -250,8 +250,7 @@ def finished_round(view: StudyView, run: Run, *, expectations: bool = True) -> R
     shown: dict[str, ReadingRecord] = {}
     if run.proposal is not None:
         names = _leaders(run.before or view.prior)
-        if expectations:
-            shown = {p.reading: r for p, r in compared(run) if r is not None}
+        shown = {p.reading: r for p, r in compared(run) if r is not None}
         parts.append(proposal(run.proposal, names=names, expectations=expectations, read=shown))
     else:
         parts.append(Text.assemble((f"run {run.number}  ", "bold cyan"), (run.source, "bold")))
