@@ -229,7 +229,15 @@ def view() -> StudyView:
             ),
         },
         pairs=(
-            Pair("gil_held", "hidden_sync", "gil_sampler(hz=200)", 0.94, 9.8),
+            Pair(
+                "gil_held",
+                "hidden_sync",
+                "gil_sampler(hz=200)",
+                0.94,
+                9.8,
+                GIL,
+                ((math.log(0.19), 0.3), (math.log(0.012), 0.7)),
+            ),
             Pair("gil_held", "overlap_lost", "gil_sampler(hz=200)", 0.91, 9.8),
             Pair("hidden_sync", "overlap_lost", "step_trace(steps=5)", 0.55, 31.0),
         ),

@@ -121,3 +121,16 @@ def test_listings_keep_their_cells() -> None:
     out = drawn(terminal.listing(("probe", "question"), [("ab_steps", "Which arm is slower?")]))
     assert "ab_steps" in out
     assert "Which arm is slower?" in out
+
+
+@pytest.mark.promise("A05")
+def test_pairs_show_what_both_expect_and_what_parts_them(view: StudyView) -> None:
+    out = drawn(terminal.pairs(view), 100)
+    for said in (
+        "gil held",
+        "hidden sync",
+        "gil_sampler(hz=200)",
+        "0.94",
+        "11% to 31% of the step",
+    ):
+        assert said in out

@@ -163,6 +163,16 @@ def interval(mean: float, sd: float, quantity: str, *, contrast: bool) -> str:
     return f"{low} to {high}"
 
 
+def expectations(
+    reading: str, expected: tuple[tuple[float, float], tuple[float, float]]
+) -> tuple[str, str]:
+    """What two hypotheses expect of one reading, in words."""
+    name = reading_name(reading)
+    contrast = name.against is not None
+    first, second = (interval(m, sd, name.quantity, contrast=contrast) for m, sd in expected)
+    return first, second
+
+
 def percent(probability: float) -> str:
     """A probability or share: never 0 % or 100 % unless it is."""
     if not math.isfinite(probability):

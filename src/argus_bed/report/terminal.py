@@ -371,6 +371,20 @@ def why(view: StudyView, number: int) -> RenderableType:
     return Group(*parts)
 
 
+def pairs(view: StudyView) -> RenderableType:
+    """For each pair of hypotheses what both expect of the measurement that parts them best."""
+    table = _table(("between", "l"), ("best measurement", "l"), ("one expects, or the other", "l"),
+                   ("bits", "r"), ("price", "r"))  # fmt: skip
+    for pair in view.pairs:
+        words = say.expectations(pair.reading, pair.expected) if pair.expected else ()
+        table.add_row(
+            text(f"{say.label(pair.first)}\n{say.label(pair.second)}"), text(pair.plan),
+            text("\n".join(words)), f"{pair.separation_bits:.2f}",
+            "" if pair.price_s is None else say.seconds(pair.price_s),
+        )  # fmt: skip
+    return table
+
+
 def listing(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> RenderableType:
     """A plain table, the last column widest, for lists of probes and hypotheses."""
     table = _table(*((name, "l") for name in columns))

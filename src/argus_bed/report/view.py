@@ -40,6 +40,8 @@ class Pair:
 
     separation_bits : information that the plan gives about which of the two it is,
         0 (none) to 1 (settled), both taken as equally likely.
+    reading, expected : a reading of that plan, and what the two expect of it: (mean, sd)
+        in link space each, the first hypothesis first.
     """
 
     first: str
@@ -47,6 +49,8 @@ class Pair:
     plan: str
     separation_bits: float
     price_s: float | None = None
+    reading: str = ""
+    expected: tuple[tuple[float, float], tuple[float, float]] | None = None
 
 
 @dataclass(frozen=True)
