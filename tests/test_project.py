@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -122,6 +124,27 @@ def test_every_room_is_packaged() -> None:
         if "templates" not in path.parts
     } | {"argus_bed.models", "argus_bed.probes"}
     assert listed == rooms
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_everything(tmp_path: Path) -> None:
+    """Built from a copy, because setuptools leaves a build folder in its source."""
+    tracked = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split("\0")
+    for name in filter(None, tracked):
+        if (ROOT / name).is_file():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, tmp_path / name)
+    subprocess.run(["uv", "build", "--wheel", "-q", "-o", "out"], cwd=tmp_path, check=True)
+    (wheel,) = (tmp_path / "out").glob("*.whl")
+    packed = set(zipfile.ZipFile(wheel).namelist())
+    for name in filter(None, tracked):
+        top, _, rest = name.partition("/")
+        if top in ("models", "probes"):
+            assert f"argus_bed/{name}" in packed, name
+        elif name.startswith("src/argus_bed/"):
+            assert rest in packed, name
 
 
 def test_what_is_imported_is_declared() -> None:

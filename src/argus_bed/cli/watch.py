@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from argus_bed.cli.output import Format, say
 
 if TYPE_CHECKING:
-    from rich.status import Status
+    from rich.progress import Progress
 
     from argus_bed.report.view import StudyView
     from argus_bed.study.records import Proposal, Run
@@ -31,9 +30,8 @@ class Watch:
         self._loud = format is Format.TABLE
         self._out = terminal.console(sys.stdout)
         self._err = terminal.console(sys.stderr)
-        self._line: Status | None = None
+        self._line: Progress | None = None
         self._view: StudyView | None = None
-        self._started = 0.0
         self.states: list[str] = []
 
     @contextmanager
@@ -91,9 +89,12 @@ class Watch:
         self._begin("weighing the measurements")
 
     def _begin(self, what: str) -> None:
-        self._started = time.monotonic()
         if self._err.is_terminal:
-            self._line = self._err.status(what)
+            from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+            columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+            self._line = Progress(*columns, console=self._err, transient=True)
+            self._line.add_task(what, total=None)
             self._line.start()
         elif self._loud and what.startswith("run "):
             say(what)
