@@ -1,0 +1,1 @@
+"""What a measurement would tell, and what it costs."""
