@@ -164,6 +164,10 @@ class Instrument(Protocol):
     def stop(self, steps: int) -> Mapping[tuple[str, str | None], float]: ...
 
 
+BARE = ("step_time", "bare")
+"""Under which `Bench.interleave` returns step times without the instrument."""
+
+
 class Bench(Protocol):
     """What a probe gets to run the workload with (implemented in `execution`)."""
 
@@ -175,11 +179,14 @@ class Bench(Protocol):
         steps: int,
         instrument: Instrument | None = None,
         seed: int = 0,
+        bare: bool = False,
     ) -> Mapping[str, Mapping[tuple[str, str | None], list[float]]]:
         """Run blocks of steps, conditions in counterbalanced random order.
 
         Returns condition -> (quantity, stage) -> one value per block, ``step_time``
         always among them. Block i of every condition ran next to block i of the others.
+        ``steps`` 0: as many as make a block of about 0.1 s. ``bare``: beside every block
+        runs one without the instrument, in random order; its step time is under `BARE`.
         """
         ...
 
@@ -194,13 +201,19 @@ class Target:
     """What a probe may know when it plans: never an outcome.
 
     step_s : seconds of a step in the warm-up, for prices only.
-    knobs, operations, capabilities : what the workload and the machine offer.
+    operations, capabilities : what the workload and its process offer.
+    risks : of each derived condition, as its knob declares it.
+    reports : (quantity, stage) that the workload tells by itself.
+    claims : operations of which a benchmark's result is declared.
     """
 
     frame: Frame
     step_s: float
     operations: tuple[str, ...] = ()
     capabilities: frozenset[str] = frozenset()
+    risks: Mapping[str, Risk] = field(default_factory=dict)
+    reports: tuple[tuple[str, str | None], ...] = ()
+    claims: tuple[str, ...] = ()
 
 
 class Probe(ABC):
