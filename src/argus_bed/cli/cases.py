@@ -59,7 +59,7 @@ def demo(
         page = study.report(folder / f"{study_name}.html")
         view = study.view()
     if format is Format.JSON:
-        emit("demo", {**as_json(view), "study": view.name, "report": str(page)})
+        emit("demo", {"study": view.name, **as_json(view), "report": str(page)})
     else:
         show(terminal.verdict(verdict, html=str(page)))
 

@@ -114,8 +114,7 @@ def run(
     if format is Format.JSON:
         from argus_bed.report.data import as_json
 
-        content = as_json(view)
-        emit("run", {**content, "report": str(page)} | {"study": content["name"]})
+        emit("run", {"study": view.name, **as_json(view), "report": str(page)})
     else:
         from argus_bed.report import terminal
 
@@ -259,8 +258,7 @@ def export(
 
     if format is not Format.JSON:
         raise UsageError("export writes JSON only; `argus-bed status` shows a table")
-    content = as_json(stored_view(read(config, study=study, ledger=ledger)))
-    emit("study", {k: v for k, v in content.items() if k != "schema"})
+    emit("study", as_json(stored_view(read(config, study=study, ledger=ledger))))
 
 
 # -- shared -------------------------------------------------------------------------

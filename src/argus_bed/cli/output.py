@@ -47,7 +47,8 @@ def emit(schema: str, payload: Mapping[str, Any]) -> None:
     """Write the one JSON object of a command: ``{"schema": "argus-bed/run/1", ...}``."""
     from argus_bed.report.data import nulled
 
-    content = {"schema": f"argus-bed/{schema}/1", **nulled(payload)}
+    facts = {key: value for key, value in nulled(payload).items() if key != "schema"}
+    content = {"schema": f"argus-bed/{schema}/1", **facts}
     sys.stdout.write(json.dumps(content, indent=2, allow_nan=False) + "\n")
     sys.stdout.flush()
 
