@@ -144,7 +144,6 @@ def test_a_whole_round_is_logged_in_order_and_resumable(
     ]
 
 
-@pytest.mark.promise("A59")
 def test_a_failed_run_keeps_its_price_for_the_price_model(
     ledger: Ledger, study: int, proposal: Proposal
 ) -> None:

@@ -38,7 +38,6 @@ def test_nothing_is_wider_than_the_terminal_or_coloured_in_a_file(
         assert "\x1b" not in "".join(lines)
 
 
-@pytest.mark.promise("A03")
 def test_a_round_says_what_was_asked_expected_read_and_learned(view: StudyView) -> None:
     out = drawn(terminal.finished_round(view, view.run(3)))
     for said in (
@@ -123,7 +122,6 @@ def test_listings_keep_their_cells() -> None:
     assert "Which arm is slower?" in out
 
 
-@pytest.mark.promise("A05")
 def test_pairs_show_what_both_expect_and_what_parts_them(view: StudyView) -> None:
     out = drawn(terminal.pairs(view), 100)
     for said in (
