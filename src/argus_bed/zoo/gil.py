@@ -23,11 +23,8 @@ PIECES = 2
 WAITS = 4  # per step
 
 _letting_go = ctypes.CDLL(None)
+_also_letting_go = ctypes.CDLL(None)
 _keeping = ctypes.PyDLL(None)
-
-
-class _Timespec(ctypes.Structure):
-    _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
 
 
 def _first() -> None:
@@ -39,7 +36,7 @@ def _second() -> None:
 
 
 def _third() -> None:
-    _letting_go.nanosleep(ctypes.byref(_Timespec(0, WAIT_US * 1000)), None)
+    _also_letting_go.usleep(WAIT_US)
 
 
 def _none() -> None:

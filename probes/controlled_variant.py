@@ -1,0 +1,77 @@
+"""Turns one knob and holds everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from argus_bed.probes._paired import block_s, contrast, samples
+
+from argus_bed.anatomy import BASELINE, CANDIDATE, Cell, Condition, Frame
+from argus_bed.probe import Bench, Observation, Plan, Price, Probe, Target
+
+BLOCKS = 12
+OPEN_S = 1.0  # start, set-up and warm-up of a process for the variant
+
+
+class ControlledVariant(Probe):
+    """Compares a condition with the one that differs from it by one thing.
+
+    That is the arm it derives from; where the same knob is turned in both arms, the
+    other arm with the knob turned, so that the knob's own effect cancels.
+    """
+
+    name = "controlled_variant"
+    question = "Does the effect go away, or come, when this one thing is changed?"
+    level = "end_to_end"
+    establishes = "the effect of one change on the step, everything else held"
+    leaves_open = "whether the change did only what its knob declares"
+    locality = "the step as a whole, in one more configuration"
+    objective_check = "run both configurations by hand, taking turns, and time them"
+
+    def plans(self, target: Target) -> Iterable[Plan]:
+        frame = target.frame
+        for condition in frame.conditions[2:]:
+            other = _against(frame, condition)
+            if other is None:
+                continue
+            names = (condition.name, other)
+            measurement = contrast(frame, frame.metric, BLOCKS, None, *names)
+            keys = dict.fromkeys((frame.metric, "step_time"))
+            yield Plan(
+                probe=self.name,
+                settings={"variant": condition.name},
+                conditions=names,
+                measurements=(measurement,),
+                price=Price(
+                    OPEN_S,
+                    2 * (BLOCKS + 1) * block_s(target),
+                    0.0,
+                    "measured: about 1 s to start a process; blocks x time of a block",
+                ),
+                risk=target.risks.get(condition.name, "none"),
+                reads=tuple(Cell(key, name) for key in keys for name in names),
+            )
+
+    def run(self, plan: Plan, bench: Bench, seed: int) -> Observation:
+        taken = bench.interleave(plan.conditions, blocks=BLOCKS, steps=0, seed=seed)
+        return Observation(samples(taken, plan.reads), overhead=0.0)
+
+
+def _against(frame: Frame, condition: Condition) -> str | None:
+    twin = next(
+        (
+            c.name
+            for c in frame.conditions
+            if c.of != condition.of
+            and not c.is_arm
+            and (c.knob, c.value, c.system) == (condition.knob, condition.value, condition.system)
+        ),
+        None,
+    )
+    if twin is None:
+        return condition.of
+    # one plan for the pair: candidate against baseline, the knob turned in both
+    return twin if (condition.of, frame.root(twin)) == (CANDIDATE, BASELINE) else None
+
+
+controlled_variant = ControlledVariant()
