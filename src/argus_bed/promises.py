@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from argus_bed.cli.output import Format, FormatOption, emit, say, show
+from argus_bed.cli.output import Format, FormatOption, emit, rows, say, show
 from argus_bed.errors import FileRejected, UnknownName
 
 FOLDERS = ("tests", "benchmarks")
@@ -76,14 +76,12 @@ def summary(root: Path, format: FormatOption = Format.TABLE, *, only_open: bool 
         listed = [{"promise": n, "says": known[n], "tests": t} for n, t in found.items()]
         emit("promises", {"shown": shown, "open": len(known) - shown, "promises": listed})
         return
-    from argus_bed.report.terminal import listing
-
-    rows = [
+    listed = [
         (number, "shown" if tests else "open", "\n".join((known[number], *tests)))
         for number, tests in found.items()
         if not (tests and only_open)
     ]
-    show(listing(("", "", "promise, and the tests that show it"), rows))
+    show(rows(("", "", "promise, and the tests that show it"), listed))
     say(f"{shown} of {len(known)} shown, {len(known) - shown} open")
 
 

@@ -89,7 +89,12 @@ def test_replay_compares_verdicts(argus: Argus, case: Path) -> None:
     assert facts["matches"]
     assert facts["missing"] == []
     assert 0 < facts["price_s"] <= facts["price_of_all_s"]
+
+
+@pytest.mark.slow
+def test_replay_shows_every_round(argus: Argus, case: Path) -> None:
     table = argus("replay", str(case))
+    assert "run 1" in table.out
     assert "recorded: decided gil_held; the same verdict here" in table.out.replace("\n", " ")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from argus_bed.cli.output import Format, FormatOption, emit, say, show
+from argus_bed.cli.output import Format, FormatOption, emit, rows, say, show
 from argus_bed.errors import UnknownName
 
 if TYPE_CHECKING:
@@ -73,11 +73,9 @@ def zoo_list(format: FormatOption = Format.TABLE) -> None:
         listed = [_facts(name, entry) for name, entry in ZOO.items()]
         emit("zoo", {"workloads": listed})
         return
-    from argus_bed.report.terminal import listing
-
     facts = [_facts(name, entry) for name, entry in ZOO.items()]
-    rows = [(f["name"], f["cause"], f["question"]) for f in facts]
-    show(listing(("workload", "cause", "question"), rows))
+    listed = [(f["name"], f["cause"], f["question"]) for f in facts]
+    show(rows(("workload", "cause", "question"), listed))
 
 
 @zoo.command("run")
@@ -89,8 +87,6 @@ def zoo_run(
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Diagnose a workload again and again, and count how often the answer was right."""
-    from argus_bed.report.terminal import listing
-
     entry = _entry(name)
     expected = "no_effect" if fault_free else str(entry.cause)
     found = []
@@ -104,13 +100,13 @@ def zoo_run(
         facts = {"workload": name, "fault_free": fault_free, "expected": expected}
         emit("zoo-run", {**facts, "right": right, "repeats": found})
         return
-    rows = [
+    listed = [
         (r["seed"], r["status"], "+".join(r["causes"]), f"{r['probability']:.3f}", r["runs"],
          f"{r['price_s']:.3g} s", f"{r['share_of_all']:.2f}", f"{r['wall_s']:.3g} s")
         for r in found
     ]  # fmt: skip
     heads = ("seed", "status", "causes", "p", "runs", "price", "of all", "wall")
-    show(listing(heads, rows), f"{right} of {repeats} as expected ({expected})")
+    show(rows(heads, listed), f"{right} of {repeats} as expected ({expected})")
 
 
 def replay(

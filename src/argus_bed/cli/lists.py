@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from argus_bed.cli.output import Format, FormatOption, emit, show
+from argus_bed.cli.output import Format, FormatOption, emit, rows, show
 from argus_bed.cli.settings import ConfigOption, SetOption, read
 from argus_bed.errors import UnknownName
 
@@ -42,10 +42,8 @@ def probes_list(
     if format is Format.JSON:
         emit("probes", {"probes": [describe_probe(p) for p in known.values()]})
         return
-    from argus_bed.report.terminal import listing
-
-    rows = [(p.name, p.level, p.locality, p.question) for p in known.values()]
-    show(listing(("probe", "level", "looks at", "question"), rows))
+    listed = [(p.name, p.level, p.question) for p in known.values()]
+    show(rows(("probe", "level", "question"), listed))
 
 
 @probes.command("describe")
@@ -76,10 +74,8 @@ def hypotheses_list(
         listed = [describe_hypothesis(h) for h in known.values()]
         emit("hypotheses", {"hypotheses": listed})
         return
-    from argus_bed.report.terminal import listing
-
-    rows = [(h.name, h.part, h.claim) for h in known.values()]
-    show(listing(("hypothesis", "blames", "claim"), rows))
+    listed = [(h.name, h.part, h.claim) for h in known.values()]
+    show(rows(("hypothesis", "blames", "claim"), listed))
 
 
 @hypotheses.command("describe")
@@ -137,9 +133,7 @@ def _show(schema: str, facts: Mapping[str, Any], format: Format) -> None:
     if format is Format.JSON:
         emit(schema, facts)
         return
-    from argus_bed.report.terminal import listing
-
-    show(listing(("", ""), [(k.replace("_", " "), _words(v)) for k, v in facts.items()]))
+    show(rows(("", ""), [(k.replace("_", " "), _words(v)) for k, v in facts.items()]))
 
 
 def _words(value: Any) -> str:

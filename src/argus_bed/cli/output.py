@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -58,6 +58,24 @@ def show(*parts: RenderableType) -> None:
     from argus_bed.report import terminal
 
     terminal.console(sys.stdout).print(*parts, sep="\n")
+
+
+def rows(
+    columns: Sequence[str], content: Iterable[Sequence[object]], *, wide: Sequence[int] = (-1,)
+) -> RenderableType:
+    """A table without a frame; the columns in ``wide`` share what the others leave."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from argus_bed.report.terminal import text
+
+    made = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False, expand=True)
+    shares = {index % len(columns) for index in wide}
+    for index, name in enumerate(columns):
+        made.add_column(name, overflow="fold", ratio=1 if index in shares else None)
+    for first, *others in content:
+        made.add_row(text(first, "bold"), *(text(cell) for cell in others))
+    return made
 
 
 def fail(error: Exception, code: int) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from argus_bed.cli.output import Format, FormatOption, emit, say, show
+from argus_bed.cli.output import Format, FormatOption, emit, rows, say, show
 from argus_bed.cli.settings import ConfigOption, LedgerOption, SetOption, WorkloadOption, read
 from argus_bed.errors import StorageError, UsageError
 
@@ -66,10 +66,8 @@ def check(
     if format is Format.JSON:
         emit("check", {"ok": not failed, "findings": findings})
     else:
-        from argus_bed.report.terminal import listing
-
-        rows = [(_mark(f.ok), f.what, f.says) for f in findings]
-        show(listing(("", "what", "found"), rows))
+        listed = [(_mark(f.ok), f.what, f.says) for f in findings]
+        show(rows(("", "what", "found"), listed))
     if failed:
         raise typer.Exit(failed[0].exit_code)
 
@@ -86,10 +84,8 @@ def doctor(
     if format is Format.JSON:
         emit("doctor", {"findings": findings})
         return
-    from argus_bed.report.terminal import listing
-
-    rows = [(_mark(f.ok), f.what, f.says, f.adds) for f in findings]
-    show(listing(("", "what", "found", "what it adds"), rows))
+    listed = [(_mark(f.ok), f.what, f.says, f.adds) for f in findings]
+    show(rows(("", "what", "found", "what it adds"), listed, wide=(2, 3)))
 
 
 def _mark(ok: bool | None) -> str:
