@@ -29,7 +29,8 @@ def test_every_command_named_exists() -> None:
     from argus_bed.cli import app
 
     commands: dict[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
-    named = set(re.findall(r"(?:uv run |`)argus-bed ([a-z]+)", text("README.md") + text("CONTRIBUTING.md")))
+    both = text("README.md") + text("CONTRIBUTING.md")
+    named = set(re.findall(r"(?:uv run |`)argus-bed ([a-z]+)", both))
     rows = re.findall(r"(?m)^\| (`.*`) \|", text("README.md"))
     named |= {words.split()[0] for row in rows for words in re.findall(r"`([a-z][^`]*)`", row)}
     named -= {"decided", "no_effect", "undetermined", "model_inadequate", "out_of_budget"}
