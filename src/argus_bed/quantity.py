@@ -9,6 +9,7 @@ link      transform                      difference between conditions
 log       log(x)                         log ratio
 soft_log  log(x + floor)                 log ratio, tame near zero
 logit     logit(clip(x, .02, .98))       log odds ratio
+share     x / (a tenth of the step)      difference, in tenths of the step
 identity  x                              difference
 binary    x in {0, 1}                    no difference; a probability
 ========= ============================== =================================
@@ -21,10 +22,12 @@ import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
-
-import pint
+from typing import TYPE_CHECKING
 
 from argus_bed.errors import UnitError, UnknownName, ValueRejected
+
+if TYPE_CHECKING:
+    import pint  # takes 0.4 s: loaded when a unit is first converted
 
 
 class Link(StrEnum):
@@ -33,6 +36,7 @@ class Link(StrEnum):
     LOG = "log"
     SOFT_LOG = "soft_log"
     LOGIT = "logit"
+    SHARE = "share"
     IDENTITY = "identity"
     BINARY = "binary"
 
@@ -54,7 +58,7 @@ class Family(StrEnum):
 
 _LINKS = {
     Family.DURATION: (Link.LOG, 0.0),
-    Family.LOST_TIME: (Link.SOFT_LOG, 0.005),  # half a per cent of the step
+    Family.LOST_TIME: (Link.SHARE, 0.0),
     Family.RATE: (Link.LOG, 0.0),
     Family.COUNT: (Link.SOFT_LOG, 1.0),
     Family.FRACTION: (Link.LOGIT, 0.02),
@@ -62,6 +66,10 @@ _LINKS = {
     Family.STATE: (Link.LOG, 0.0),
     Family.FLAG: (Link.BINARY, 0.0),
 }
+
+
+TENTH = 0.1
+"""Unit of lost time in link space: a tenth of the step, about what an effect is worth."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +82,7 @@ class Quantity:
     unit : the one unit in which values are kept, in pint's spelling.
     definition : one sentence that says what is and is not counted.
     family : decides the link and the priors of the anatomy.
-    link, floor : the transform into link space. ``floor`` is in ``unit``, except
-        for lost time, where it is a share of the step.
+    link, floor : the transform into link space. ``floor`` is in ``unit``.
     """
 
     name: str
@@ -116,14 +123,16 @@ class Quantity:
             raise ValueRejected(f"{self.name} = {value:g}: a flag is 0 or 1")
         return value
 
-    def to_link(self, value: float, floor: float | None = None) -> float:
-        """Carry a checked value into link space (``floor`` overrides the default one)."""
-        floor = self.floor if floor is None else floor
+    def to_link(self, value: float) -> float:
+        """Carry a checked value into link space; lost time as a share of the step."""
+        floor = self.floor
         match self.link:
             case Link.LOG:
                 return math.log(value)
             case Link.SOFT_LOG:
                 return math.log(value + floor)
+            case Link.SHARE:  # of a value already divided by the step time
+                return value / TENTH
             case Link.LOGIT:
                 clipped = min(max(value, floor), 1 - floor)
                 return math.log(clipped / (1 - clipped))
@@ -286,6 +295,8 @@ _SPELLED = {"degC": "delta_degC", "B": "byte"}
 @cache
 def units() -> pint.UnitRegistry:
     """The one pint registry, made at first use because it takes a while."""
+    import pint
+
     registry: pint.UnitRegistry = pint.UnitRegistry(cache_folder=None)
     registry.define("step = count")
     return registry
@@ -303,6 +314,8 @@ def convert(value: float, unit: str, name: str) -> float:
     wanted = quantity(name)
     spelled = _SPELLED.get(unit, unit)
     if spelled != wanted.unit:
+        import pint
+
         try:
             value = units().Quantity(value, spelled or "1").to(wanted.unit).magnitude
         except (

@@ -172,6 +172,12 @@ class Child:
             raise self._raised(reply["error"], doing)
         return reply["ok"]
 
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """End the process and everything that it started."""
         self._finalizer()
