@@ -12,20 +12,14 @@ from argus_bed.hypothesis import hypothesis
     intervention="replay the same operations from a captured graph, or make each of them larger",
     confused_with=("hidden_sync", "fusion_barrier", "gil_held"),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 140 %",
+        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
         "custom kernel with 4 % more device time and 4x the host time (catalogue, facts)",
     ),
 )
 def launch_bound(step: Anatomy) -> None:
-    extra = step.positive("extra", median=0.2, spread=1.0)
+    extra = step.positive("extra", median=0.2, spread=1.2)
     step.extends(extra)
-    step.moves("host_time", step.positive("more_host_time", median=0.7, spread=0.6))
-    step.carries(
-        "gap_time", extra, step.positive("part_gap_time", median=0.8, spread=0.3)
-    )
-    step.moves(
-        "device_busy", -step.positive("less_device_busy", median=1.5, spread=0.6)
-    )
-    step.moves(
-        "launch_count", step.positive("more_launch_count", median=0.4, spread=0.8)
-    )
+    step.moves("host_time", 0.7, spread=0.6)
+    step.carries("gap_time", extra, 0.8, spread=0.3)
+    step.moves("device_busy", -1.5, spread=0.6)
+    step.moves("launch_count", 0.4, spread=0.8)

@@ -12,9 +12,7 @@ from argus_bed.hypothesis import hypothesis
     signature="readings that every listed explanation finds surprising",
     decisive_probe="end_to_end",
     intervention="a new hypothesis, written as one file",
-    sources=(
-        "assumption: the list misses the cause as often as any single entry is it",
-    ),
+    sources=("assumption: the list misses the cause as often as any single entry is it",),
     weight=1.0,
 )
 def none_of_these(step: Anatomy) -> None:

@@ -12,13 +12,13 @@ from argus_bed.hypothesis import hypothesis
     intervention="a lower load, or other data",
     confused_with=("thermal_drift", "data_dependent_power"),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 140 %",
+        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
         "an H100 PCIe at 350 W loses 15 % on random data (catalogue, facts)",
     ),
 )
 def power_cap(step: Anatomy) -> None:
-    extra = step.positive("extra", median=0.2, spread=1.0)
+    extra = step.positive("extra", median=0.2, spread=1.2)
     step.extends(extra)
-    step.moves("sm_clock", -step.positive("less_sm_clock", median=0.15, spread=0.6))
-    step.moves("throttle", step.positive("more_throttle", median=2.0, spread=0.6))
-    step.moves("power", step.positive("more_power", median=0.2, spread=0.6))
+    step.moves("sm_clock", -0.15, spread=0.6)
+    step.moves("throttle", 2.0, spread=0.6)
+    step.moves("power", 0.2, spread=0.6)

@@ -12,18 +12,17 @@ from argus_bed.hypothesis import hypothesis
     intervention="the monitor on and off, interleaved",
     confused_with=("measurement_artefact", "queue_serialization", "no_effect"),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 140 %",
+        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
         "a profiler took 17.84 to 30.5 ms of host time on a launch-bound step (catalogue section 2)",
     ),
 )
 def probe_effect(step: Anatomy) -> None:
-    extra = step.positive("extra", median=0.2, spread=1.0)
+    extra = step.positive("extra", median=0.2, spread=1.2)
     step.extends(extra)
-    step.moves("host_time", step.positive("more_host_time", median=0.4, spread=0.6))
+    step.moves("host_time", 0.4, spread=0.6)
     step.moves(
         "overlap_fraction",
-        -step.positive("less_overlap_fraction", median=2.0, spread=0.6),
+        -2.0,
+        spread=0.6,
     )
-    step.moves(
-        "launch_count", step.positive("more_launch_count", median=0.2, spread=0.6)
-    )
+    step.moves("launch_count", 0.2, spread=0.6)

@@ -16,5 +16,5 @@ from argus_bed.hypothesis import hypothesis
 def thermal_drift(step: Anatomy) -> None:
     extra = step.positive("extra", median=0.05, spread=0.8)
     step.extends(extra)
-    step.moves("sm_clock", -extra)
-    step.moves("temperature", step.positive("warmer", median=10.0, spread=0.5))
+    step.moves("sm_clock", -extra, spread=0.3)
+    step.moves("temperature", 10.0, spread=0.5)

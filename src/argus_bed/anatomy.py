@@ -34,36 +34,28 @@ from typing import Any, Literal
 import numpy as np
 
 from argus_bed.errors import ConfigError, UnknownName
-from argus_bed.quantity import QUANTITIES, Family, Link, quantity
+from argus_bed.quantity import TENTH, Family, Link, quantity
 
 BASELINE = "baseline"
 CANDIDATE = "candidate"
 
-StageKind = Literal[
-    "compute", "communication", "copy", "host", "wait", "setting", "rank", "other"
-]
+StageKind = Literal["compute", "communication", "copy", "host", "wait", "setting", "rank", "other"]
 
 # Priors of the anatomy. Each is (value, source); "assumption" marks what nobody measured.
 SHARE_PRIOR = (
     1.0,
     3.0,
 )  # Beta; assumption: most changed parts are a minor part of the step
-LOST_BASE = (
-    np.log(0.01),
-    1.2,
-)  # LogNormal share of the step; assumption: about 1 %, 0.1 to 10
+SETTING_FREEDOM = 0.7  # sd of the log size of an effect under another setting; assumption
+SIZE_SPREAD = 0.6  # sd of the log size of a mark; assumption: within a factor of 1.8, mostly
 REST_PRIOR = (
     1.0,
     12.0,
 )  # Beta; assumption: "removes" is a strong belief and not a zero
 MECHANISM_IN_CANDIDATE = 0.8  # assumption: people change the candidate and ask about it
-NAME_CHANGE_LOG_ODDS = (
-    -2.0
-)  # assumption: one change in eight renames kernels by the way
-BELOW_PEAK = (
-    0.7  # HalfNormal sd of -log(rate / peak); assumption: half of peak is ordinary
-)
-LOCAL_SPREAD = {"faster": (-0.6, 0.6), "same": (0.0, 0.002), "unknown": (0.0, 0.4)}
+NAME_CHANGE_LOG_ODDS = -2.0  # assumption: one change in eight renames kernels by the way
+BELOW_PEAK = 0.7  # HalfNormal sd of -log(rate / peak); assumption: half of peak is ordinary
+LOCAL_SPREAD = {"faster": (-0.6, 0.6), "same": (0.0, 0.0), "unknown": (0.0, 0.4)}
 """Normal(mean, sd) of the log ratio of the changed part, by what the change was meant to do."""
 
 
@@ -202,7 +194,7 @@ class Frame:
 # seen in 7 to 20 % of runs (catalogue, zoo `bistable`).
 _BENIGN: dict[Family, tuple[float, float]] = {
     Family.DURATION: (0.05, 0.10),
-    Family.LOST_TIME: (0.30, 0.15),
+    Family.LOST_TIME: (0.10, 0.10),  # a hundredth of the step
     Family.RATE: (0.10, 0.10),
     Family.COUNT: (0.15, 0.15),
     Family.FRACTION: (0.30, 0.15),
@@ -275,8 +267,7 @@ class Anatomy:
     scope: str = ""
     _extra: Any = 0.0
     _shift: Any = 0.0
-    _lost: dict[str, Any] = field(default_factory=dict)
-    _free: Any = 0.0
+    _free2: Any = 1e-12
     kappa: Any = 1.0
     local: Any = None
     _active: dict[str, Any] = field(default_factory=dict)
@@ -290,18 +281,7 @@ class Anatomy:
         self._condition_of_cell = np.array(
             [frame.condition_index[c.condition] for c in frame.cells], dtype=int
         )
-        self.share = pm.Beta("share", *SHARE_PRIOR)
-        self._settings = [c.name for c in frame.conditions if c.is_setting or c.system]
-        self._setting_size = (
-            pm.Normal("setting_size", 0.0, 0.7, shape=len(self._settings))
-            if self._settings
-            else None
-        )
-        self._lost_base = {
-            name: pm.LogNormal(f"base_{name}", *LOST_BASE)
-            for name in dict.fromkeys(c.quantity for c in frame.cells)
-            if QUANTITIES[name].family is Family.LOST_TIME
-        }
+        self._share: Any = None
 
     # -- latents -----------------------------------------------------------------
 
@@ -338,14 +318,9 @@ class Anatomy:
                 values[condition.name] = parent * rest
             elif self.scope in condition.adds:
                 values[condition.name] = parent + 1.0
-            elif condition.name in self._settings:
-                size = self._setting_size[self._settings.index(condition.name)]
-                values[condition.name] = parent * pt.exp(size)
             else:
                 values[condition.name] = parent
-        self._active[self.scope] = pt.stack(
-            [values[c.name] for c in self.frame.conditions]
-        )
+        self._active[self.scope] = pt.stack([values[c.name] for c in self.frame.conditions])
         return self._active[self.scope]
 
     # -- what a mechanism can do ----------------------------------------------------
@@ -354,38 +329,55 @@ class Anatomy:
         """The step takes longer by ``extra`` (share of the baseline step) where active."""
         self._extra = self._extra + extra * self.active()
 
-    def carries(self, name: str, extra: Any, fidelity: Any = 1.0) -> None:
-        """The lost-time quantity ``name`` holds ``fidelity`` of the ``extra`` time."""
+    def carries(self, name: str, extra: Any, fidelity: float = 0.8, *, spread: float = 0.3) -> None:
+        """The lost-time quantity ``name`` holds about ``fidelity`` of the ``extra`` time.
+
+        ``spread`` is the relative sd of that part: the reading may see more or less of it.
+        """
         quantity(name)
-        self._lost[name] = self._lost.get(name, 0.0) + fidelity * extra * self.active()
+        mask = self._mask(name, None, (True, False, None))
+        if mask.any():
+            total = 1.0 + self._extra
+            share = fidelity * extra * self.active() / total / TENTH
+            self._add(mask, share[self._condition_of_cell], spread)
 
     def moves(
         self,
         name: str,
         by: Any,
         *,
+        spread: float = SIZE_SPREAD,
         kinds: Sequence[StageKind] | None = None,
         changed: Sequence[bool | None] = (True, False, None),
     ) -> None:
-        """Shift ``name`` by ``by`` in link space where active.
+        """Shift ``name`` by about ``by`` in link space where active.
 
-        Only cells of the step as a whole and of stages with a matching ``kind`` and
-        ``changed`` are shifted.
+        ``spread`` is the relative sd of the shift, which belongs to the reading and not to
+        the mechanism. Only cells of the step as a whole and of stages with a matching
+        ``kind`` and ``changed`` are shifted.
         """
         quantity(name)
         mask = self._mask(name, kinds, changed)
         if mask.any():
-            self._shift = (
-                self._shift + mask * by * self.active()[self._condition_of_cell]
-            )
+            self._add(mask, by * self.active()[self._condition_of_cell], spread)
+
+    def _add(self, mask: Any, size: Any, spread: float) -> None:
+        self._shift = self._shift + mask * size
+        self._free2 = self._free2 + mask * (spread * size) ** 2
 
     def leaves_open(self, spread: Any, names: Sequence[str] | None = None) -> None:
         """Add ``spread`` (sd, link space) to what is said about the cells of ``names`` (all)."""
         mask = np.array(
-            [names is None or c.quantity in names for c in self.frame.cells],
-            dtype=float,
+            [names is None or c.quantity in names for c in self.frame.cells], dtype=float
         )
-        self._free = self._free + mask * spread
+        self._free2 = self._free2 + mask * spread**2
+
+    @property
+    def share(self) -> Any:
+        """Part of the baseline step that the candidate changes on purpose."""
+        if self._share is None:
+            self._share = self._pm.Beta("share", *SHARE_PRIOR)
+        return self._share
 
     def _mask(
         self,
@@ -414,34 +406,42 @@ class Anatomy:
     def step_log_ratio(self) -> Any:
         """log T[c] / T[baseline], one entry per condition."""
         pt = self._pt
-        change = -pt.expm1(pt.as_tensor_variable(self.local))
-        saved = self.kappa * self.share * change * self._derives_from_candidate()
-        total = 1.0 - saved + self._extra
+        total = pt.ones(len(self.frame.conditions)) + self._extra
+        if self._local_matters():
+            saved = -self.kappa * self.share * pt.expm1(self.local)
+            total = total - saved * self._derives_from_candidate()
         # relative to the baseline's own total: a mechanism may sit in the baseline
         total = pt.clip(total, 1e-3, np.inf)
         return pt.log(total) - pt.log(total[0])
+
+    def _local_matters(self) -> bool:
+        return not (isinstance(self.local, float) and self.local == 0.0)
 
     def finish(self) -> None:
         """Register ``cells`` and ``free``, both of shape (cells,), in the PyMC model."""
         pm, pt = self._pm, self._pt
         frame = self.frame
         if self.local is None:
-            self.local = pm.Normal("local", *LOCAL_SPREAD[frame.intent])
+            mean, sd = LOCAL_SPREAD[frame.intent]
+            self.local = pm.Normal("local", mean, sd) if sd > 0 else mean
         step = self.step_log_ratio()
-        value = pt.zeros(len(frame.cells)) + self._shift
-        value = value + self._metric_weights() * step[self._condition_of_cell]
-        value = value + self._local_weights() * self.local
-        for name, base in self._lost_base.items():
-            mask = self._mask(name, None, (True, False, None))
-            total = pt.exp(step)
-            share = base + self._lost.get(name, 0.0) / total
-            floor = QUANTITIES[name].floor
-            value = value + mask * pt.log(share + floor)[self._condition_of_cell]
-        value = (
-            value + self._share_cells() + self._slope_cells() + self._standing_cells()
-        )
+        by_cell = self._metric_weights() * step[self._condition_of_cell]
+        value = pt.zeros(len(frame.cells)) + self._shift + by_cell
+        if self._local_matters():
+            value = value + self._local_weights() * self.local
+        value = value + self._share_cells() + self._slope_cells() + self._standing_cells()
+        # under another setting the size of any effect is free
+        free2 = self._free2 + self._setting_cells() * (SETTING_FREEDOM * by_cell) ** 2
         pm.Deterministic("cells", value)
-        pm.Deterministic("free", pt.zeros(len(frame.cells)) + self._free)
+        pm.Deterministic("free", pt.sqrt(pt.zeros(len(frame.cells)) + free2))
+
+    def _setting_cells(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        return np.array(
+            [
+                float((c := self.frame.condition(cell.condition)).is_setting or bool(c.system))
+                for cell in self.frame.cells
+            ]
+        )
 
     def _metric_weights(self) -> np.ndarray[Any, np.dtype[np.float64]]:
         """How a longer step shows in each cell. A lost overlap is a fall in log odds."""
@@ -455,9 +455,7 @@ class Anatomy:
                 case q if q.family is Family.DURATION:
                     return 1.0
                 case q if q.link is Link.LOGIT:
-                    return (
-                        -10.0
-                    )  # assumption: a tenth of the step lost is one unit of log odds
+                    return -10.0  # assumption: a tenth of the step lost is one unit of log odds
                 case q if q.name == "bandwidth_ratio":
                     return -1.0
                 case _:
@@ -469,9 +467,7 @@ class Anatomy:
         """Cells of the changed part by itself: alone, cold, or as a stage."""
 
         def weight(cell: Cell) -> float:
-            if self.frame.root(cell.condition) != CANDIDATE or is_metric(
-                self.frame, cell
-            ):
+            if self.frame.root(cell.condition) != CANDIDATE or is_metric(self.frame, cell):
                 return 0.0
             stage = self.frame.stage(cell.stage)
             alone = cell.quantity in ("isolated_time", "cold_time")
@@ -492,9 +488,7 @@ class Anatomy:
             ],
             dtype=float,
         )
-        return (
-            mask * self._pt.log(self.share / (1.0 - self.share)) if mask.any() else 0.0
-        )
+        return mask * self._pt.log(self.share / (1.0 - self.share)) if mask.any() else 0.0
 
     def _standing_cells(self) -> Any:
         """Levels of quantities that mean something by themselves, in an honest measurement."""
@@ -509,8 +503,7 @@ class Anatomy:
     def _slope_cells(self) -> Any:
         mask = np.array(
             [
-                c.quantity == "delay_slope"
-                and bool((s := self.frame.stage(c.stage)) and s.changed)
+                c.quantity == "delay_slope" and bool((s := self.frame.stage(c.stage)) and s.changed)
                 for c in self.frame.cells
             ],
             dtype=float,

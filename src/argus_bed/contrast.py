@@ -17,7 +17,7 @@ from argus_bed.quantity import Family, quantity
 # Sd of one recorded reading in link space (assumption: sources seldom state a spread).
 SINGLE_READING: dict[Family, float] = {
     Family.DURATION: 0.03,
-    Family.LOST_TIME: 0.15,
+    Family.LOST_TIME: 0.10,
     Family.RATE: 0.03,
     Family.COUNT: 0.05,
     Family.FRACTION: 0.30,
@@ -46,10 +46,8 @@ def planned_readings(
             continue
         about = quantity(cell.quantity)
         single = SINGLE_READING[about.family]
-        step = Cell("step_time", cell.condition)
         against = None
-        lone_share = about.family is Family.LOST_TIME and cell.stage is None and step in reach
-        if cell.quantity not in ABSOLUTE and not lone_share:
+        if cell.quantity not in ABSOLUTE:
             against = partner(frame, cell, reach)
             if against is None:
                 continue

@@ -45,9 +45,7 @@ class Family(StrEnum):
     """What kind of thing a quantity is; the anatomy's priors go by it."""
 
     DURATION = "duration"  # time that something takes; only ratios carry over
-    LOST_TIME = (
-        "lost_time"  # time within a step spent on nothing useful; a share of the step
-    )
+    LOST_TIME = "lost_time"  # time within a step spent on nothing useful; a share of the step
     RATE = "rate"
     COUNT = "count"
     FRACTION = "fraction"
@@ -102,23 +100,15 @@ class Quantity:
         """
         value = float(value)
         if not math.isfinite(value):
-            raise ValueRejected(
-                f"{self.name} = {value}: a reading must be a finite number"
-            )
+            raise ValueRejected(f"{self.name} = {value}: a reading must be a finite number")
         if self.link is Link.IDENTITY:
             return value
         if value < 0:
-            raise ValueRejected(
-                f"{self.name} = {value:g}: a reading cannot be negative"
-            )
+            raise ValueRejected(f"{self.name} = {value:g}: a reading cannot be negative")
         if value == 0 and self.link is Link.LOG:
-            raise ValueRejected(
-                f"{self.name} = 0: a reading of this quantity is above zero"
-            )
+            raise ValueRejected(f"{self.name} = 0: a reading of this quantity is above zero")
         if self.link is Link.LOGIT and value > 1:
-            raise ValueRejected(
-                f"{self.name} = {value:g}: a fraction lies between 0 and 1"
-            )
+            raise ValueRejected(f"{self.name} = {value:g}: a fraction lies between 0 and 1")
         if self.link is Link.BINARY and value not in (0.0, 1.0):
             raise ValueRejected(f"{self.name} = {value:g}: a flag is 0 or 1")
         return value
@@ -143,14 +133,10 @@ class Quantity:
 def _quantities() -> dict[str, Quantity]:
     found: dict[str, Quantity] = {}
 
-    def add(
-        family: Family, unit: str, *entries: tuple[str, str], link: Link | None = None
-    ) -> None:
+    def add(family: Family, unit: str, *entries: tuple[str, str], link: Link | None = None) -> None:
         default, floor = _LINKS[family]
         for name, definition in entries:
-            found[name] = Quantity(
-                name, unit, definition, family, link or default, floor
-            )
+            found[name] = Quantity(name, unit, definition, family, link or default, floor)
 
     add(
         Family.DURATION,

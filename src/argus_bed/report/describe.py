@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from argus_bed.quantity import QUANTITIES, Family, Link, Quantity
+from argus_bed.quantity import QUANTITIES, TENTH, Link, Quantity
 
 Z90 = 1.645
 """Half width of a central 90 % interval, in standard deviations of a normal."""

@@ -94,7 +94,9 @@ class Study:
     # -- state -----------------------------------------------------------------------
 
     def _fresh_belief(self) -> Belief:
-        return Belief(tuple(self.hypotheses.values()), self.frame, seed=self.seed, prior=self.priors)
+        return Belief(
+            tuple(self.hypotheses.values()), self.frame, seed=self.seed, prior=self.priors
+        )
 
     def _sync(self) -> None:
         """Take in what the ledger holds and this process has not seen yet."""
@@ -195,7 +197,8 @@ class Study:
             for s in others
             if s.price_s > 0
             and best.price_s > 0
-            and abs(s.score - best.score) <= s.gain.error_bits / s.price_s + best.gain.error_bits / best.price_s
+            and abs(s.score - best.score)
+            <= s.gain.error_bits / s.price_s + best.gain.error_bits / best.price_s
         ]
         plan = best.plan
         proposal = Proposal(
@@ -226,7 +229,9 @@ class Study:
     def _predictions(self, measurements: Sequence[Measurement]) -> tuple[Prediction, ...]:
         expected = self._belief.predict(measurements)
         return tuple(
-            Prediction(str(m), {h: (float(mean[i]), float(sd[i])) for h, (mean, sd) in expected.items()})
+            Prediction(
+                str(m), {h: (float(mean[i]), float(sd[i])) for h, (mean, sd) in expected.items()}
+            )
             for i, m in enumerate(measurements)
         )
 
@@ -360,7 +365,9 @@ class Study:
         if run is not None:
             lease = self._ledger.claim(self._id, run)
             if lease is None:
-                raise UsageError(f"run {run} is being run by another process; tell without a number")
+                raise UsageError(
+                    f"run {run} is being run by another process; tell without a number"
+                )
         told = self._learn(told, measurements, samples)
         if lease is None:
             told = self._ledger.tell(self._id, told)
@@ -372,7 +379,9 @@ class Study:
 
     def approve(self, run_or_plan: int | str, by: str, note: str = "") -> None:
         """Record that a person lets a plan run which the policy holds back."""
-        plan = self._runs[run_or_plan].proposal.plan if isinstance(run_or_plan, int) else run_or_plan  # type: ignore[union-attr]
+        plan = (
+            self._runs[run_or_plan].proposal.plan if isinstance(run_or_plan, int) else run_or_plan
+        )  # type: ignore[union-attr]
         known = {s.plan.key for s in self.score()}
         if plan not in known:
             raise UnknownName("plan", plan, known)

@@ -16,7 +16,7 @@ from statistics import median
 
 from argus_bed.anatomy import Cell, Frame
 from argus_bed.probe import Measurement, Reading, Sample, SideEffect
-from argus_bed.quantity import Family, Link, quantity
+from argus_bed.quantity import TENTH, Family, Link, quantity
 
 PRIOR_READINGS = 3.0  # weight of the planned noise against the readings' own spread
 MEDIAN_EFFICIENCY = 1.2533  # standard error of a median over that of a mean, normal data
@@ -146,16 +146,16 @@ def _contrast(
     before: Mapping[Cell, Sample],
 ) -> Read:
     about = quantity(sample.cell.quantity)
-    floor = about.floor
     mine, theirs = list(sample.values), list(other.values)
     if about.family is Family.LOST_TIME:
         steps = [_step_of(c, here, before) for c in (sample.cell, other.cell)]
-        if steps[0] is not None and steps[1] is not None:
-            mine, theirs = [v / steps[0] for v in mine], [v / steps[1] for v in theirs]
-        else:  # no step to relate it to: a hundredth of the largest reading counts as nothing
-            floor = max(0.01 * max(*mine, *theirs, 0.0), 1e-12)
-    a = [about.to_link(v, floor) for v in mine]
-    b = [about.to_link(v, floor) for v in theirs]
+        if steps[0] is None or steps[1] is None:
+            # nothing to relate it to: the larger one counts as a tenth of the step
+            whole = max(*mine, *theirs) / TENTH or 1.0
+            steps = [whole, whole]
+        mine, theirs = [v / steps[0] for v in mine], [v / steps[1] for v in theirs]
+    a = [about.to_link(v) for v in mine]
+    b = [about.to_link(v) for v in theirs]
     paired = same_run and sample.paired and other.paired and len(a) == len(b)
     if paired:
         differences = [x - y for x, y in zip(a, b, strict=True)]
@@ -186,9 +186,7 @@ def _summary(
     # what the plan expects of one reading, from what it expects of the median of n
     expected = prior_sd * math.sqrt(n) / MEDIAN_EFFICIENCY
     own = MAD_TO_SD * median(abs(v - centre) for v in values)
-    spread = math.sqrt(
-        (PRIOR_READINGS * expected**2 + (n - 1) * own**2) / (PRIOR_READINGS + n - 1)
-    )
+    spread = math.sqrt((PRIOR_READINGS * expected**2 + (n - 1) * own**2) / (PRIOR_READINGS + n - 1))
     noise = MEDIAN_EFFICIENCY * spread / math.sqrt(n)
     dof = min(PRIOR_READINGS + n - 1, MAX_DOF)
     reading = Reading(replace(planned, noise=noise, dof=dof), centre)

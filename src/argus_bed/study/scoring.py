@@ -109,9 +109,16 @@ def _two_steps(
         reached = {**known, **{c: Sample(c, (1.0,)) for c in first.plan.reads}}
         for second in system.plans(reached, (*done, first.plan.probe)):
             fresh = second.measurements != before.get(second.key, ())
-            if second.key == first.plan.key or not fresh or blocked(second, policy, math.inf, frozenset()):
+            if (
+                second.key == first.plan.key
+                or not fresh
+                or blocked(second, policy, math.inf, frozenset())
+            ):
                 continue
-            both = (*first.measurements, *disturbed(second.measurements, system.side_effects(second), known))
+            both = (
+                *first.measurements,
+                *disturbed(second.measurements, system.side_effects(second), known),
+            )
             pairs.append((first, second, both))
     if not pairs:
         return []

@@ -27,7 +27,9 @@ def reason_for(best: ScoredPlan, others: Sequence[ScoredPlan]) -> str:
         text = f"two steps, with {best.opens} after it: {text}"
     if others:
         second = others[0]
-        text += f"; next best {second.plan.key}: {second.gain.bits:.2f} bits for {second.price_s:.3g} s"
+        text += (
+            f"; next best {second.plan.key}: {second.gain.bits:.2f} bits for {second.price_s:.3g} s"
+        )
     return text
 
 
@@ -101,7 +103,10 @@ def effect_of(belief: Belief, name: str) -> str:
         gain = share / (1.0 + share)
         order = np.argsort(gain)
         cumulative = np.cumsum(np.asarray(weights)[order])
-        low, mid, high = (gain[order][min(np.searchsorted(cumulative, q), len(gain) - 1)] for q in (0.055, 0.5, 0.945))
+        low, mid, high = (
+            gain[order][min(np.searchsorted(cumulative, q), len(gain) - 1)]
+            for q in (0.055, 0.5, 0.945)
+        )
         if math.isfinite(mid):
             texts.append(f"the step gets {mid:.1%} shorter (89 % interval {low:.1%} to {high:.1%})")
     return "; ".join(texts)

@@ -93,8 +93,12 @@ def _verdict(
 
 def _establishes(standing: Standing, status: Status, hypothesis: Hypothesis) -> tuple[str, ...]:
     if status is Status.DECIDED:
-        return (hypothesis.claim, f"it blames a {hypothesis.part}" if hypothesis.part != "measurement"
-                else "it blames the measurement and not the program")
+        return (
+            hypothesis.claim,
+            f"it blames a {hypothesis.part}"
+            if hypothesis.part != "measurement"
+            else "it blames the measurement and not the program",
+        )
     if status is Status.NO_EFFECT:
         return ("the arms take the same time within the resolution of the paired comparison",)
     return ()
