@@ -225,13 +225,15 @@ class Belief:
             values, weights = self.samples(name)
             rows = systematic(torch.as_tensor(weights), draws, 0.5).numpy()
             groups[f"{name}/posterior"] = xr.Dataset(
-                {
-                    v: (("chain", "draw", *(f"{v}_dim_{i}" for i in range(a.ndim - 1))), a[rows][None])
-                    for v, a in values.items()
-                },
+                {v: (("chain", "draw", *_axes(v, a)), a[rows][None]) for v, a in values.items()},
                 {"chain": [0], "draw": np.arange(draws)},
             )
         return xr.DataTree.from_dict(groups)
+
+
+def _axes(name: str, values: Array) -> list[str]:
+    """Names of the axes after the first, as ArviZ names them."""
+    return [f"{name}_dim_{i}" for i in range(values.ndim - 1)]
 
 
 def _normal(prior: Mapping[str, float], names: Sequence[str]) -> dict[str, float]:

@@ -14,17 +14,18 @@ from typing import Any
 
 import numpy as np
 import pymc as pm
-import pytensor
+import pytensor.link.pytorch.dispatch  # registers every translation
 import pytensor.scalar.basic as ps
 import pytensor.tensor as pt
 import torch
 from pymc.logprob.utils import local_remove_check_parameter
 from pymc.model.transform.optimization import freeze_dims_and_data
 from pytensor.compile.mode import Mode, get_mode
+from pytensor.configdefaults import config
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.replace import vectorize_graph
 from pytensor.graph.rewriting.basic import in2out
-from pytensor.link.pytorch.dispatch import pytorch_funcify
+from pytensor.link.pytorch.dispatch.basic import pytorch_funcify
 from torch import Tensor
 
 from argus_bed.errors import InferenceError
@@ -109,7 +110,10 @@ class TorchModel:
     def outputs(self, theta: Tensor) -> dict[str, Tensor]:
         """The named outputs, each (particles, ...); differentiable."""
         found = self._outputs(*self._split(theta))
-        return {n: self._expand(v, theta, self._ndim[n]) for n, v in zip(self._wanted, found, strict=True)}
+        return {
+            n: self._expand(v, theta, self._ndim[n])
+            for n, v in zip(self._wanted, found, strict=True)
+        }
 
     def constrained(self, theta: Tensor) -> dict[str, np.ndarray[Any, Any]]:
         """The free variables as the model names them, each (particles, ...)."""
@@ -142,6 +146,8 @@ class TorchModel:
             for rv, value, slot in zip(self.model.free_RVs, values, self.slots, strict=True)
         ]
         flat = np.concatenate(columns, axis=1) if columns else np.zeros((n, 0))
+        # a Sobol sequence in its own order must not be taken at regular steps
+        flat = np.random.default_rng(seed).permutation(flat)
         return torch.as_tensor(flat, dtype=self.dtype, device=self.device)
 
 
@@ -164,7 +170,7 @@ def convert(
             f"free variables {discrete} are discrete: sum them out, for example with pm.Mixture"
         )
     # without a stack trace for every node the translation takes half the time
-    with pytensor.config.change_flags(traceback__limit=0):
+    with config.change_flags(traceback__limit=0):
         try:
             return TorchModel(
                 freeze_dims_and_data(model), outputs, device=torch.device(device), dtype=dtype
@@ -182,7 +188,7 @@ def _translate(values: Iterable[Any], graphs: Sequence[Sequence[Any]]) -> list[T
     flat = [output for graph in graphs for output in graph]
     vectorised = vectorize_graph(flat, replace=batched) if batched else flat
     whole = FunctionGraph(list(batched.values()), vectorised, clone=True)
-    get_mode("PYTORCH").optimizer.rewrite(whole)
+    get_mode("PYTORCH").optimizer.rewrite(whole)  # type: ignore[no-untyped-call]
     in2out(local_remove_check_parameter).rewrite(whole)
     functions: list[Translated] = []
     start = 0

@@ -161,9 +161,8 @@ def stack(densities: Sequence[Density]) -> Density:
 def log_norm(dof: Tensor) -> Tensor:
     """Log of the normalising constant of a Student-t of unit scale; a normal at infinity."""
     finite = torch.where(torch.isinf(dof), 1.0, dof)
-    heavy = (
-        torch.lgamma((finite + 1) / 2) - torch.lgamma(finite / 2) - 0.5 * torch.log(finite * math.pi)
-    )
+    ratio = torch.lgamma((finite + 1) / 2) - torch.lgamma(finite / 2)
+    heavy = ratio - 0.5 * torch.log(finite * math.pi)
     return torch.where(torch.isinf(dof), -0.5 * math.log(2 * math.pi), heavy)
 
 
@@ -193,9 +192,8 @@ def density(
     UnknownName : a measurement reads a cell that is not in ``index``.
     """
     mean, spread2 = location(measurements, cells, free, index)
-    like = {"dtype": cells.dtype, "device": cells.device}
-    noise2 = torch.tensor([m.noise**2 + m.benign**2 for m in measurements], **like)
-    chance = torch.tensor([m.coincidence for m in measurements], **like)
+    noise2 = cells.new_tensor([m.noise**2 + m.benign**2 for m in measurements])
+    chance = cells.new_tensor([m.coincidence for m in measurements])
     absolute = torch.tensor([m.against is None for m in measurements], device=cells.device)
     flag = torch.tensor([m.family == "bernoulli" for m in measurements], device=cells.device)
     scale = torch.sqrt(noise2 + spread2).clamp_min(MIN_SCALE)

@@ -120,7 +120,8 @@ def advance(
         t = 1.0 if step >= 1.0 - t else t + step
         if t >= 1.0 and particles.effective >= KEEP * len(particles.log_weight):
             return replace(particles, log_likelihood=target)
-        particles, target = _move(model, _resample(particles, generator), old, new, index, t, generator)
+        particles = _resample(particles, generator)
+        particles, target = _move(model, particles, old, new, index, t, generator)
         if t >= 1.0:
             return replace(particles, log_likelihood=target)
     raise InferenceError(f"the readings are not reached in {MAX_STAGES} tempering stages")
@@ -251,9 +252,7 @@ def _hmc_once(
     generator: torch.Generator,
 ) -> tuple[Tensor, Tensor, Tensor, float]:
     """One trajectory of `LEAPS` steps for every particle; whitened by ``root`` (dim, dim)."""
-    momentum = torch.randn(
-        theta.shape, generator=generator, dtype=theta.dtype, device=theta.device
-    )
+    momentum = torch.randn(theta.shape, generator=generator, dtype=theta.dtype, device=theta.device)
     place, gradient, energy = theta, slope, -value + 0.5 * (momentum**2).sum(1)
     speed = momentum + 0.5 * step * gradient @ root
     for leap in range(LEAPS):

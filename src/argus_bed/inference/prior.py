@@ -41,7 +41,8 @@ def sobol(n: int, dim: int, seed: int) -> Array:
     with warnings.catch_warnings():  # a count that is no power of two is fine here
         warnings.simplefilter("ignore", UserWarning)
         points = qmc.Sobol(dim, scramble=True, rng=np.random.default_rng(seed)).random(n)
-    return np.clip(points, 1e-9, 1 - 1e-9)
+    inside: Array = np.clip(points, 1e-9, 1 - 1e-9)
+    return inside
 
 
 def prior_quantiles(model: pm.Model, n: int, seed: int) -> list[Array] | None:
