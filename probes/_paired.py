@@ -70,11 +70,7 @@ def absolute(
 
 
 def measured(frame: Frame, name: str, blocks: int, stage: str | None) -> list[Measurement]:
-    """How a quantity read in both arms is used: lost time by itself as a share of the step,
-    everything else as a contrast.
-    """
-    if quantity(name).family is Family.LOST_TIME and stage is None:
-        return [absolute(frame, name, blocks, arm) for arm in ARMS]
+    """How a quantity read in both arms is used: as a contrast."""
     return [contrast(frame, name, blocks, stage)]
 
 

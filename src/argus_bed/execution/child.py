@@ -121,6 +121,8 @@ def loaded() -> list[str]:
         found.append("torch")
         if torch.cuda.is_available():
             found.append("cuda")
+        if "torch._dynamo" in sys.modules:
+            found.append("dynamo")
     return found
 
 
