@@ -336,7 +336,7 @@ def _edges(density: Density, probability: Tensor) -> Tensor:
     aims = torch.cat([tails, inner, 1 - tails]).sort().values * cumulative[-1]
     index = torch.searchsorted(cumulative, aims).clamp_max(len(place) - 1)
     ends = torch.cat([place[:1], place[index], place[-1:]])
-    found: Tensor = torch.unique(ends)  # type: ignore[no-untyped-call]
+    found: Tensor = torch.unique(ends)
     return found
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pymc as pm
-import pytensor.link.pytorch.dispatch  # registers every translation
+import pytensor.link.pytorch.dispatch  # noqa: F401 (registers every translation)
 import pytensor.scalar.basic as ps
 import pytensor.tensor as pt
 import torch
