@@ -78,6 +78,16 @@ class Config:
         return str(self.path(text))
 
     @property
+    def needed_workload(self) -> str:
+        """The workload's address. Raises `ConfigError` if none was given."""
+        if self.workload is None:
+            raise ConfigError(
+                f"{self._name}: no workload; give --workload FILE, or let `argus-bed init` "
+                "write an argus-bed.toml and a workload.py"
+            )
+        return self.workload
+
+    @property
     def folders(self) -> tuple[str, ...]:
         """Folders with the user's own hypotheses and probes.
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from argus_bed.errors import ArgusBedError
-from argus_bed.hypothesis import Hypothesis, select
+from argus_bed.hypothesis import NO_EFFECT, NONE_OF_THESE, Hypothesis, select
 from argus_bed.hypothesis import catalogue as hypotheses_in
 from argus_bed.probe import Probe
 from argus_bed.probe import catalogue as probes_in
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 LIBRARIES = ("torch", "pymc", "pytensor", "nutpie", "arviz", "botorch", "sqlalchemy")
 PROBE_TEXTS = ("question", "establishes", "leaves_open", "locality", "objective_check")
+SPECIAL = (NO_EFFECT, NONE_OF_THESE)
 HYPOTHESIS_TEXTS = ("claim", "signature", "decisive_probe", "intervention", "sources")
 
 
@@ -111,9 +112,11 @@ def _looked(what: str, look: Callable[[Config], list[Finding]], settings: Config
 def _hypotheses(settings: Config) -> list[Finding]:
     known = hypotheses_in(settings.folders)
     names = settings.study.hypotheses
-    chosen = select(known if names is None else names, known, settings.study.max_causes)
-    blank = blanks({n: known[n] for h in chosen for n in h.causes}, HYPOTHESIS_TEXTS)
-    says = f"{len(chosen)} of {len(known)} known"
+    if names is not None:
+        select(names, known, settings.study.max_causes)
+    mine = {n: h for n, h in known.items() if names is None or n in names}
+    blank = blanks({n: h for n, h in mine.items() if n not in SPECIAL}, HYPOTHESIS_TEXTS)
+    says = f"{len(mine)} of {len(known)} known"
     return [Finding("hypotheses", True, says), *_blank("hypotheses", blank)]
 
 
@@ -151,7 +154,7 @@ def _together(settings: Config) -> list[Finding]:
 
     with open_study(
         f"check-{settings.study.name}",
-        workload=settings.workload,
+        workload=settings.needed_workload,
         ledger="sqlite://",
         hypotheses=settings.study.hypotheses,
         probes=settings.study.probes,

@@ -136,6 +136,12 @@ def test_a_workload_that_is_none(argus: Argus, project: Path, text: str, said: s
     assert said in findings["workload"]["says"]
 
 
+def test_a_folder_without_anything_says_what_to_do(argus: Argus, folder: Path) -> None:
+    result = argus("next")
+    assert result.code == 2
+    assert "argus-bed init" in result.err
+
+
 def test_resuming_what_does_not_exist(argus: Argus, project: Path) -> None:
     result = argus("run", "--resume")
     assert result.code == 5

@@ -51,13 +51,15 @@ def next_(
     with opened(settings) as found:
         proposals = found.ask(count)
         verdict = found.verdict()
-        leading = found.view().ranked[:4]
+        belief = found.probabilities()
     if format is Format.JSON:
         emit("next", {"study": settings.study.name, "proposals": proposals, "verdict": verdict})
     elif proposals:
+        from argus_bed.cli.watch import in_focus
         from argus_bed.report import terminal
 
-        show(*(terminal.proposal(p, names=leading) for p in proposals))
+        focused = [in_focus(p, belief) for p in proposals]
+        show(*(terminal.proposal(p, names=names) for p, names in focused))
         say(f"`argus-bed run --max-runs {len(proposals)}` does it; `argus-bed tell` takes yours")
     else:
         from argus_bed.report import terminal

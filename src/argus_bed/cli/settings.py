@@ -62,7 +62,7 @@ def opened(settings: Config) -> Iterator[Study]:
 
     with open_study(
         settings.study.name,
-        workload=settings.workload,
+        workload=settings.needed_workload,
         ledger=settings.ledger,
         hypotheses=settings.study.hypotheses,
         probes=settings.study.probes,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from argus_bed.cli.output import Format, say
@@ -14,6 +15,29 @@ if TYPE_CHECKING:
 
     from argus_bed.report.view import StudyView
     from argus_bed.study.records import Proposal, Run
+
+
+def in_focus(
+    chosen: Proposal, belief: Mapping[str, float], *, readings: int = 2, rivals: int = 4
+) -> tuple[Proposal, tuple[str, ...]]:
+    """What is worth a person's look: the readings and rivals that differ most.
+
+    How far a rival's expectation lies from the average one, in its own standard
+    deviations, counts by how probable the rival is. The stored proposal holds them all.
+    """
+    apart: dict[str, dict[str, float]] = {}
+    for prediction in chosen.predictions:
+        expected = {h: e for h, e in prediction.by_hypothesis.items() if belief.get(h, 0.0) > 0}
+        total = sum(belief[h] for h in expected) or 1.0
+        average = sum(belief[h] * mean for h, (mean, _) in expected.items()) / total
+        apart[prediction.reading] = {
+            h: belief[h] * abs(mean - average) / max(sd, 1e-9) for h, (mean, sd) in expected.items()
+        }
+    best = sorted(apart, key=lambda r: -sum(apart[r].values()))[:readings]
+    kept = tuple(p for p in chosen.predictions if p.reading in best)
+    weight = {h: max(apart[r].get(h, 0.0) for r in best) for h in belief} if best else {}
+    names = sorted(weight, key=lambda h: (-weight[h], h))[:rivals]
+    return replace(chosen, predictions=kept), tuple(names)
 
 
 class Watch:
@@ -32,6 +56,7 @@ class Watch:
         self._err = terminal.console(sys.stderr)
         self._line: Progress | None = None
         self._view: StudyView | None = None
+        self._belief: Mapping[str, float] = {}
         self.states: list[str] = []
 
     @contextmanager
@@ -48,7 +73,7 @@ class Watch:
         self._end()
         match kind:
             case "opened":
-                self._view = payload.view()
+                self._view, self._belief = payload.view(), payload.probabilities()
                 self._opened(self._view)
             case "proposal":
                 self._proposal(payload)
@@ -68,14 +93,15 @@ class Watch:
         from argus_bed.report import terminal
 
         if self._loud:
-            leading = self._view.ranked[:4] if self._view else ()
-            self._out.print(terminal.proposal(chosen, names=leading))
+            shown, names = in_focus(chosen, self._belief)
+            self._out.print(terminal.proposal(shown, names=names))
         self._begin(f"run {chosen.run}: {chosen.plan}, about {chosen.price_s:.3g} s")
 
     def _run(self, run: Run) -> None:
         from argus_bed.report import describe, terminal
 
         self.states.append(run.state.value)
+        self._belief = run.after or self._belief
         if self._loud:
             self._out.print(terminal.readings(run))
             if run.after:
