@@ -53,6 +53,7 @@ REST_PRIOR = (
     12.0,
 )  # Beta; assumption: "removes" is a strong belief and not a zero
 MECHANISM_IN_CANDIDATE = 0.8  # assumption: people change the candidate and ask about it
+TOGETHER = 0.5  # probability that two causes only work together; assumption
 NAME_CHANGE_LOG_ODDS = -2.0  # assumption: one change in eight renames kernels by the way
 BELOW_PEAK = 0.7  # HalfNormal sd of -log(rate / peak); assumption: half of peak is ordinary
 LOCAL_SPREAD = {"faster": (-0.6, 0.6), "same": (0.0, 0.0), "unknown": (0.0, 0.4)}
@@ -322,6 +323,18 @@ class Anatomy:
                 values[condition.name] = parent
         self._active[self.scope] = pt.stack([values[c.name] for c in self.frame.conditions])
         return self._active[self.scope]
+
+    def entangle(self, one: str, other: str) -> None:
+        """Let two mechanisms act each by itself, or only where both are at work."""
+        pt = self._pt
+        together = pt.lt(self._pm.Uniform("together", 0.0, 1.0), TOGETHER)
+        scope, self.scope = self.scope, one
+        a = self.active()
+        self.scope = other
+        b = self.active()
+        self.scope = scope
+        self._active[one] = pt.switch(together, a * b, a)
+        self._active[other] = pt.switch(together, a * b, b)
 
     # -- what a mechanism can do ----------------------------------------------------
 

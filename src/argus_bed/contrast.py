@@ -46,11 +46,12 @@ def planned_readings(
             continue
         about = quantity(cell.quantity)
         single = SINGLE_READING[about.family]
-        against = None
-        if cell.quantity not in ABSOLUTE:
-            against = partner(frame, cell, reach)
-            if against is None:
-                continue
+        alone = cell.quantity in ABSOLUTE
+        # an arm shows such a quantity by itself, a derived condition what its knob changed
+        arm = frame.condition(cell.condition).is_arm
+        against = None if alone and arm else partner(frame, cell, reach)
+        if against is None and not alone:
+            continue
         if cell not in here and against not in here:
             continue
         n = min(reach[cell], reach[against]) if against else reach[cell]

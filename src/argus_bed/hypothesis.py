@@ -141,9 +141,14 @@ def hypothesis(
 
 
 def compose(first: Hypothesis, second: Hypothesis) -> Hypothesis:
-    """Both mechanisms at once on one anatomy."""
+    """Both mechanisms at once on one anatomy.
+
+    Either each takes its own time, or they only work together, so that removing one is
+    enough; both are considered equally likely beforehand.
+    """
 
     def changes(step: Anatomy) -> None:
+        step.entangle(first.name, second.name)
         first.changes(step)
         second.changes(step)
 
@@ -152,6 +157,9 @@ def compose(first: Hypothesis, second: Hypothesis) -> Hypothesis:
         claim=f"{first.claim} And: {second.claim}",
         changes=changes,
         part=first.part,
+        intervention=f"{first.intervention}; and {second.intervention}",
+        decisive_probe=second.decisive_probe,
+        confused_with=(first.name, second.name),
         sources=(*first.sources, *second.sources),
         weight=first.weight * second.weight * COMPOSITE_DISCOUNT,
         causes=(*first.causes, *second.causes),

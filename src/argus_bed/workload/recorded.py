@@ -41,6 +41,7 @@ CIRCUMSTANCE = {
     "other": 0.3,
 }
 
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -228,7 +229,9 @@ def _frame(case: Case) -> Frame:
     waiting = [n for n in case.conditions if n not in (BASELINE, CANDIDATE)]
     placed = {BASELINE, CANDIDATE}
     while waiting:
-        ready = [n for n in waiting if n in case.interventions and case.interventions[n].of in placed]
+        ready = [
+            n for n in waiting if n in case.interventions and case.interventions[n].of in placed
+        ]
         if not ready:
             raise FileRejected(
                 f"case {case.name!r}: condition {waiting[0]!r} has no intervention that leads "
