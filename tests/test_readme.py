@@ -45,6 +45,7 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
     assert "://" not in script
 
 
+@pytest.mark.slow
 def test_the_loop_of_the_readme_runs(argus: Callable[..., Any], folder: Path) -> None:
     """The Python example, in a folder as `init` leaves it."""
     assert argus("init").code == 0

@@ -76,12 +76,12 @@ def summary(root: Path, format: FormatOption = Format.TABLE, *, only_open: bool 
         listed = [{"promise": n, "says": known[n], "tests": t} for n, t in found.items()]
         emit("promises", {"shown": shown, "open": len(known) - shown, "promises": listed})
         return
-    listed = [
+    lines = [
         (number, "shown" if tests else "open", "\n".join((known[number], *tests)))
         for number, tests in found.items()
         if not (tests and only_open)
     ]
-    show(rows(("", "", "promise, and the tests that show it"), listed))
+    show(rows(("", "", "promise, and the tests that show it"), lines))
     say(f"{shown} of {len(known)} shown, {len(known) - shown} open")
 
 

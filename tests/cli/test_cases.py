@@ -130,6 +130,7 @@ def test_demo_lists_the_zoo(argus: Argus, folder: Path) -> None:
     assert "gil_held" in argus("zoo", "list").out
 
 
+@pytest.mark.slow
 def test_demo_tells_the_whole_story(argus: Argus, folder: Path) -> None:
     result = argus("demo")
     assert result.code == 0, result
@@ -140,6 +141,7 @@ def test_demo_tells_the_whole_story(argus: Argus, folder: Path) -> None:
     assert page.name in result.out.replace("\n", "")
 
 
+@pytest.mark.slow
 def test_zoo_run_counts_right_answers(argus: Argus, folder: Path) -> None:
     facts = argus("zoo", "run", "gil", "--format", "json").json
     (repeat,) = facts["repeats"]

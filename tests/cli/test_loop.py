@@ -66,8 +66,11 @@ def test_exit_codes_of_a_run() -> None:
     assert ending(verdict(Status.OUT_OF_BUDGET), []) == 3
 
 
-def test_a_study_from_init_to_report(argus: Argus, project: Path) -> None:
+def test_tell_ask_and_run(argus: Argus, project: Path) -> None:
     """The loop as the README tells it, on the workload that `init` writes."""
+    taken = argus("tell", "step_time=3.1ms,3.2ms", "--condition", "baseline", "--format", "json")
+    assert taken.code == 0, taken
+    assert taken.json["run"]["source"] == "told"
     asked = argus("next", "--format", "json")
     assert asked.code == 0, asked
     first = asked.json["proposals"][0]
@@ -77,17 +80,20 @@ def test_a_study_from_init_to_report(argus: Argus, project: Path) -> None:
     assert ran.code == 0, ran
     content = ran.json
     assert content["schema"] == "argus-bed/run/1"
-    assert content["runs"][0]["state"] == "done"
+    assert [r["state"] for r in content["runs"]] == ["done", "done"]
+    assert content["runs"][1]["proposal"]["plan"] == first["plan"]
     assert math.isclose(sum(content["probabilities"].values()), 1.0, abs_tol=1e-9)
-    assert Path(content["report"]).read_text().startswith("<!doctype html")
-    taken = argus("tell", "step_time=3.1ms,3.2ms", "--condition", "baseline", "--format", "json")
-    assert taken.code == 0, taken
-    assert taken.json["run"]["source"] == "told"
+    assert Path(content["report"]).read_text().lower().startswith("<!doctype html")
     status = argus("status", "--format", "json").json
-    assert [r["state"] for r in status["runs"]] == ["done", "done"]
+    assert [r["run"] for r in status["runs"]] == [1, 2]
+
+
+@pytest.mark.slow
+def test_a_study_goes_on_where_it_stopped(argus: Argus, project: Path) -> None:
+    before = argus("run", "--max-runs", "1", "--format", "json").json
     resumed = argus("run", "--resume", "--max-runs", "1", "--format", "json")
     assert resumed.code in (0, 3), resumed
-    assert resumed.json["runs"][0] == content["runs"][0]
+    assert resumed.json["runs"][0] == before["runs"][0]
     page = argus("report", "-o", "page.html", "--format", "json")
     assert page.code == 0, page
     assert (project / "page.html").is_file()

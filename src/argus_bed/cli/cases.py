@@ -74,8 +74,8 @@ def zoo_list(format: FormatOption = Format.TABLE) -> None:
         emit("zoo", {"workloads": listed})
         return
     facts = [_facts(name, entry) for name, entry in ZOO.items()]
-    listed = [(f["name"], f["cause"], f["question"]) for f in facts]
-    show(rows(("workload", "cause", "question"), listed))
+    lines = [(f["name"], f["cause"], f["question"]) for f in facts]
+    show(rows(("workload", "cause", "question"), lines))
 
 
 @zoo.command("run")

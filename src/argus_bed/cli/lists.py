@@ -42,8 +42,8 @@ def probes_list(
     if format is Format.JSON:
         emit("probes", {"probes": [describe_probe(p) for p in known.values()]})
         return
-    listed = [(p.name, p.level, p.question) for p in known.values()]
-    show(rows(("probe", "level", "question"), listed))
+    lines = [(p.name, p.level, p.question) for p in known.values()]
+    show(rows(("probe", "level", "question"), lines))
 
 
 @probes.command("describe")
@@ -74,8 +74,8 @@ def hypotheses_list(
         listed = [describe_hypothesis(h) for h in known.values()]
         emit("hypotheses", {"hypotheses": listed})
         return
-    listed = [(h.name, h.part, h.claim) for h in known.values()]
-    show(rows(("hypothesis", "blames", "claim"), listed))
+    lines = [(h.name, h.part, h.claim) for h in known.values()]
+    show(rows(("hypothesis", "blames", "claim"), lines))
 
 
 @hypotheses.command("describe")
