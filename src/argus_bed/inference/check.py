@@ -110,7 +110,7 @@ def _shift(ours: Array, weights: Array, theirs: Array) -> float:
 
 
 def merged(readings: Iterable[Reading]) -> list[tuple[Measurement, float, float, float, float]]:
-    """Readings of one key as one: (measurement of largest benign, value, noise^2, coincidence, dof)."""
+    """Readings of one key as one: (widest measurement, value, noise^2, coincidence, dof)."""
     groups: dict[Any, list[Reading]] = {}
     for r in readings:
         groups.setdefault(r.measurement.key, []).append(r)

@@ -24,6 +24,7 @@ from torch import Tensor
 
 from argus_bed.anatomy import Cell
 from argus_bed.errors import InferenceError
+from argus_bed.inference import bridging
 from argus_bed.inference.bridge import TorchModel
 from argus_bed.inference.evidence import Evidence
 
@@ -123,8 +124,30 @@ def advance(
         particles = _resample(particles, generator)
         particles, target = _move(model, particles, old, new, index, t, generator)
         if t >= 1.0:
-            return replace(particles, log_likelihood=target)
+            particles = replace(particles, log_likelihood=target)
+            return _afresh(model, particles, new, index, seed)
     raise InferenceError(f"the readings are not reached in {MAX_STAGES} tempering stages")
+
+
+def _afresh(
+    model: TorchModel,
+    particles: Particles,
+    evidence: Evidence,
+    index: Mapping[Cell, int],
+    seed: int,
+) -> Particles:
+    """Replace the running log evidence by one that depends on no earlier update."""
+    if model.dim == 0:
+        return particles
+
+    def log_density(theta: Tensor) -> Tensor:
+        said = model.outputs(theta)
+        return model.logp(theta) + evidence.log_likelihood(said["cells"], said["free"], index)
+
+    found = bridging.log_evidence(
+        particles.theta, log_density, _root_covariance(particles.theta), seed
+    )
+    return particles if found is None else replace(particles, log_evidence=found)
 
 
 def _temper(log_weight: Tensor, change: Tensor, most: float) -> float:

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pymc as pm
+import pytest
+import torch
+
+from argus_bed.anatomy import Frame
+from argus_bed.errors import InferenceError
+from argus_bed.hypothesis import catalogue
+from argus_bed.inference.bridge import INTERPRETED, TorchModel, convert
+
+
+def scales() -> None:
+    a = pm.HalfCauchy("a", 1.5)
+    b = pm.HalfNormal("b", a)
+    pm.LogNormal("c", b, 0.3, shape=2)
+    pm.Gamma("d", 2.0, 3.0)
+    pm.Exponential("e", 2.0)
+
+
+def bounded() -> None:
+    a = pm.Beta("a", 2.0, 3.0)
+    pm.Uniform("b", -1.0, 1.0 + a, shape=(2, 2))
+    pm.TruncatedNormal("c", 0.3, 1.0, lower=0.0, upper=2.0)
+    pm.StudentT("d", nu=4.0, mu=a, sigma=0.5)
+
+
+def simplex() -> None:
+    w = pm.Dirichlet("w", [1.0, 2.0, 3.0])
+    pm.Normal("m", w[0], 1.0)
+    pm.Deterministic("total", w.sum() + w)
+
+
+def observed() -> None:
+    rate = pm.Gamma("rate", 2.0, 1.0)
+    pm.Poisson("seen", rate, observed=[1, 3, 2])
+    pm.NegativeBinomial("also", mu=rate, alpha=2.0, observed=[4, 0])
+    pm.MvNormal("pair", np.zeros(2), np.array([[1.0, 0.3], [0.3, 2.0]]))
+
+
+def agrees(model: pm.Model, converted: TorchModel, n: int = 6) -> None:
+    theta = converted.sample_prior(n, 3)
+    compiled = model.compile_logp(mode=INTERPRETED)
+    found = converted.logp(theta).numpy()
+    values = {v.name: v for v in converted.model.value_vars}
+    for row, ours in zip(theta.numpy(), found, strict=True):
+        point = {
+            name: row[slot.start : slot.stop].reshape(slot.shape)
+            for name, slot in zip(values, converted.slots, strict=True)
+        }
+        assert ours == pytest.approx(float(compiled(point)), abs=1e-10)
+
+
+@pytest.mark.parametrize("build", [scales, bounded, simplex, observed], ids=lambda b: b.__name__)
+def test_log_density_is_pymcs(build: Callable[[], None]) -> None:
+    with pm.Model() as model:
+        build()
+    agrees(model, convert(model))
+
+
+@pytest.mark.parametrize("name", ["overlap_lost", "none_of_these", "no_effect", "gil_held"])
+def test_library_models_convert(name: str, frame: Frame) -> None:
+    model = catalogue()[name].model(frame)
+    converted = convert(model, ("cells", "free"))
+    agrees(model, converted)
+    theta = converted.sample_prior(5, 0)
+    assert converted.outputs(theta)["cells"].shape == (5, len(frame.cells))
+    assert converted.outputs(theta)["free"].shape == (5, len(frame.cells))
+
+
+def test_gradient_is_that_of_finite_differences() -> None:
+    with pm.Model() as model:
+        bounded()
+    converted = convert(model)
+    theta = converted.sample_prior(3, 1).requires_grad_(True)
+    assert torch.autograd.gradcheck(converted.logp, theta)
+
+
+def test_outputs_have_a_particle_axis_even_if_constant() -> None:
+    with pm.Model() as model:
+        pm.Normal("x")
+        pm.Deterministic("fixed", pm.math.stack([0.0, 1.0]))
+    converted = convert(model, ["fixed"])
+    assert converted.outputs(converted.sample_prior(7, 0))["fixed"].shape == (7, 2)
+
+
+def test_no_free_variables() -> None:
+    with pm.Model() as model:
+        pm.Deterministic("cells", pm.math.stack([0.0, 1.0]))
+    converted = convert(model, ["cells"])
+    theta = converted.sample_prior(4, 0)
+    assert converted.dim == 0
+    assert theta.shape == (4, 0)
+    assert converted.logp(theta).tolist() == [0.0] * 4
+    assert converted.outputs(theta)["cells"].shape == (4, 2)
+    assert converted.constrained(theta) == {}
+
+
+def test_prior_draws_have_the_priors_quantiles() -> None:
+    with pm.Model() as model:
+        pm.Beta("share", 1.0, 3.0)
+        pm.LogNormal("extra", np.log(0.2), 1.0)
+    converted = convert(model)
+    drawn = converted.constrained(converted.sample_prior(1024, 5))
+    assert drawn["share"].mean() == pytest.approx(0.25, abs=0.003)
+    assert np.median(drawn["extra"]) == pytest.approx(0.2, rel=0.01)
+
+
+def test_names_label_every_coordinate() -> None:
+    with pm.Model() as model:
+        pm.Normal("x", shape=2)
+        pm.Normal("y")
+    assert convert(model).names == ("x[0]", "x[1]", "y")
+
+
+def test_discrete_variables_are_refused() -> None:
+    with pm.Model() as model:
+        pm.Bernoulli("flag", 0.5)
+    with pytest.raises(InferenceError, match="flag"):
+        convert(model)
