@@ -17,8 +17,8 @@ from argus_bed.execution.environment import environment
 from argus_bed.probe import BARE
 
 sys.path.insert(0, str(Path(__file__).parent))
-import drifting  # noqa: E402
-import hostile  # noqa: E402
+import drifting
+import hostile
 
 
 class Seen:

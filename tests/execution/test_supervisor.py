@@ -16,7 +16,7 @@ from argus_bed.execution import LocalBench
 from argus_bed.execution.supervisor import TAIL, Child
 
 sys.path.insert(0, str(Path(__file__).parent))  # children import it by the same name
-import hostile  # noqa: E402
+import hostile
 
 HANG_S = 1.0
 
@@ -184,7 +184,8 @@ def test_children_die_with_the_engine(tmp_path: Path, how: str) -> None:
         from argus_bed.execution.supervisor import Child
         made = []
         # started from a thread that ends: the child must outlive the thread
-        thread = threading.Thread(target=lambda: made.append(Child(hostile.make("nothing"), "baseline")))
+        start = lambda: made.append(Child(hostile.make("nothing"), "baseline"))
+        thread = threading.Thread(target=start)
         thread.start()
         thread.join()
         made[0].request("block", "a block", steps=1, instrument=None)

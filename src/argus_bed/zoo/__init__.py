@@ -23,12 +23,14 @@ class Entry:
     title : what it is, in a few words.
     cause : the mechanism that was put into it. Its twin's answer is ``no_effect``.
     plausible_wrong : mechanisms that a hurried reader would blame.
+    needs : what the machine must be like for the cause to show.
     """
 
     name: str
     title: str
     cause: str
     plausible_wrong: tuple[str, ...] = ()
+    needs: str = ""
 
     def load(self, fault_free: bool = False) -> Workload:
         """The workload, or its twin. Imports what it needs, and not before."""
@@ -48,6 +50,49 @@ _ENTRIES = (
         "waits in a C call beside a thread that must submit transfers",
         cause="gil_held",
         plausible_wrong=("thread_oversubscription", "hidden_sync", "gc_pause"),
+    ),
+    Entry(
+        "flat",
+        "a faster kernel in the shade of a longer fetch",
+        cause="off_critical_path",
+        plausible_wrong=("hot_cache_benchmark", "overlap_lost", "launch_bound"),
+    ),
+    Entry(
+        "gc",
+        "collections over a large heap of objects that live for ever",
+        cause="gc_pause",
+        plausible_wrong=("allocator_stall", "host_bound_postprocess", "redundant_work"),
+    ),
+    Entry(
+        "starve",
+        "a loader that cannot keep up",
+        cause="data_starvation",
+        plausible_wrong=("gil_held", "thread_oversubscription", "hidden_sync"),
+    ),
+    Entry(
+        "churn",
+        "temporaries that come from the kernel each time",
+        cause="allocator_stall",
+        plausible_wrong=("redundant_work", "layout_copies", "bandwidth_contention"),
+    ),
+    Entry(
+        "evict",
+        "a kernel that takes its neighbour's place in the cache",
+        cause="cache_eviction",
+        plausible_wrong=("redundant_work", "allocator_stall", "thermal_drift"),
+        needs="a last cache that no other program is using",
+    ),
+    Entry(
+        "oversubscribe",
+        "more threads than cores, at work in lockstep",
+        cause="thread_oversubscription",
+        plausible_wrong=("gil_held", "redundant_work", "gc_pause"),
+    ),
+    Entry(
+        "hotcache",
+        "a kernel that wins its benchmark because its table stays in the cache there",
+        cause="hot_cache_benchmark",
+        plausible_wrong=("off_critical_path", "cache_eviction", "no_effect"),
     ),
 )
 
