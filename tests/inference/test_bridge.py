@@ -38,14 +38,13 @@ def observed() -> None:
     rate = pm.Gamma("rate", 2.0, 1.0)
     pm.Poisson("seen", rate, observed=[1, 3, 2])
     pm.NegativeBinomial("also", mu=rate, alpha=2.0, observed=[4, 0])
-    pm.MvNormal("pair", np.zeros(2), np.array([[1.0, 0.3], [0.3, 2.0]]))
 
 
 def agrees(model: pm.Model, converted: TorchModel, n: int = 6) -> None:
     theta = converted.sample_prior(n, 3)
     compiled = model.compile_logp(mode=INTERPRETED)
     found = converted.logp(theta).numpy()
-    values = {v.name: v for v in converted.model.value_vars}
+    values = [converted.model.rvs_to_values[v].name for v in converted.free]
     for row, ours in zip(theta.numpy(), found, strict=True):
         point = {
             name: row[slot.start : slot.stop].reshape(slot.shape)
@@ -114,6 +113,13 @@ def test_names_label_every_coordinate() -> None:
         pm.Normal("x", shape=2)
         pm.Normal("y")
     assert convert(model).names == ("x[0]", "x[1]", "y")
+
+
+def test_an_operation_without_translation_is_named() -> None:
+    with pm.Model() as model:
+        pm.MvNormal("pair", np.zeros(2), np.eye(2))
+    with pytest.raises(InferenceError, match="SolveTriangular"):
+        convert(model)
 
 
 def test_discrete_variables_are_refused() -> None:

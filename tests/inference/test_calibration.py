@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import torch
 from scipy import stats
 
 from argus_bed.anatomy import Frame
@@ -21,13 +22,11 @@ from argus_bed.inference.prior import sobol
 from argus_bed.probe import Measurement, Reading
 
 FALSE_ALARM = 0.001
-SIMULATIONS = 60
+SIMULATIONS = 50
 
 
 @pytest.mark.parametrize("name", ["overlap_lost", "none_of_these"])
 def test_ranks_are_uniform(name: str, frame: Frame, contrast: Callable[..., Measurement]) -> None:
-    import torch
-
     plan = [
         contrast("step_time", family="student", noise=0.02, coincidence=0.02),
         contrast("exposed_comm", family="student", noise=0.15, benign=0.3, coincidence=0.15),
@@ -42,9 +41,9 @@ def test_ranks_are_uniform(name: str, frame: Frame, contrast: Callable[..., Meas
     true = model.constrained(truth)
     ranks: dict[str, list[float]] = {n: [] for n in true}
     for i in range(SIMULATIONS):
-        after = belief
-        for m, value in zip(plan, y[i].tolist(), strict=True):
-            after = after.update([Reading(m, value)])
+        after = belief.update(
+            [Reading(m, value) for m, value in zip(plan, y[i].tolist(), strict=True)]
+        )
         values, weights = after.samples(name)
         for n, v in values.items():
             ranks[n].append(float(weights @ (v < true[n][i])))

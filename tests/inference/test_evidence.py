@@ -21,7 +21,9 @@ Contrast = Callable[..., Measurement]
 def cells_at(frame: Frame, *values: float) -> tuple[torch.Tensor, torch.Tensor]:
     """Step time of the candidate at ``values``, one particle each; everything else at zero."""
     cells = torch.zeros(len(values), len(frame.cells), dtype=torch.float64)
-    cells[:, frame.cell_index[Cell("step_time", "candidate")]] = torch.tensor(values).double()
+    cells[:, frame.cell_index[Cell("step_time", "candidate")]] = torch.tensor(
+        values, dtype=torch.float64
+    )
     return cells, torch.zeros_like(cells)
 
 
@@ -37,9 +39,7 @@ def test_density_is_the_documented_mixture(frame: Frame, contrast: Contrast) -> 
 
 
 def test_flags_read_log_odds(frame: Frame) -> None:
-    m = Measurement(
-        Cell("step_time", "candidate"), noise=0.0, coincidence=0.2, family="bernoulli"
-    )
+    m = Measurement(Cell("step_time", "candidate"), noise=0.0, coincidence=0.2, family="bernoulli")
     cells, free = cells_at(frame, 1.5)
     found = Evidence().add([Reading(m, 1.0)]).log_likelihood(cells, free, frame.cell_index)
     assert float(found[0]) == pytest.approx(math.log(0.8 / (1 + math.exp(-1.5)) + 0.1), abs=1e-12)
@@ -104,9 +104,7 @@ def test_merged_likelihood_agrees_with_two_readings(frame: Frame, contrast: Cont
     evidence = Evidence().add([Reading(one, 0.6), Reading(two, 0.5)])
     found = evidence.log_likelihood(cells, free, frame.cell_index)
     shared = [[0.4**2 + 0.1**2, 0.4**2], [0.4**2, 0.4**2 + 0.2**2]]
-    exact = [
-        stats.multivariate_normal.logpdf([0.6, 0.5], [mu, mu], shared) for mu in (0.3, -1.0)
-    ]
+    exact = [stats.multivariate_normal.logpdf([0.6, 0.5], [mu, mu], shared) for mu in (0.3, -1.0)]
     assert float(found[0] - found[1]) == pytest.approx(exact[0] - exact[1], abs=1e-9)
 
 

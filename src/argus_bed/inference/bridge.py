@@ -69,24 +69,27 @@ class TorchModel:
         model: pm.Model,
         outputs: Sequence[str],
         *,
+        declared: Sequence[str],
         device: torch.device,
         dtype: torch.dtype,
     ) -> None:
         self.model = model
         self.device, self.dtype = device, dtype
-        self.slots = _slots(model)
+        # freezing may reorder the variables; the declared order is kept
+        self.free = sorted(model.free_RVs, key=lambda v: declared.index(v.name))
+        self.slots = _slots(model, self.free)
         self.dim = self.slots[-1].stop if self.slots else 0
         self.names = tuple(label for slot in self.slots for label in _labels(slot))
         self._wanted = tuple(outputs)
-        self._variables = tuple(v.name for v in model.free_RVs)
-        values = list(model.value_vars)
+        self._variables = tuple(v.name for v in self.free)
+        values = [model.rvs_to_values[v] for v in self.free]
         graphs = [
             [model.logp()],
             model.replace_rvs_by_values([model[name] for name in outputs]),
-            model.replace_rvs_by_values(list(model.free_RVs)),
+            model.replace_rvs_by_values(list(self.free)),
         ]
         self._logp, self._outputs, self._values = _translate(values, graphs)
-        self._ndim = {v.name: v.type.ndim for v in model.free_RVs}
+        self._ndim = {v.name: v.type.ndim for v in self.free}
         self._ndim |= {name: model[name].type.ndim for name in outputs}
 
     def _split(self, theta: Tensor) -> list[Tensor]:
@@ -135,15 +138,13 @@ class TorchModel:
         constant parameters and a known one, which the library's mechanisms have; plain
         draws otherwise.
         """
-        values = prior_quantiles(self.model, n, seed)
+        values = prior_quantiles(self.free, n, seed)
         if values is None:
             with self.model:
-                values = pm.draw(
-                    list(self.model.free_RVs), draws=n, random_seed=seed, mode=INTERPRETED
-                )
+                values = pm.draw(list(self.free), draws=n, random_seed=seed, mode=INTERPRETED)
         columns = [
             _forward(self.model, rv, value, slot).reshape(n, -1)
-            for rv, value, slot in zip(self.model.free_RVs, values, self.slots, strict=True)
+            for rv, value, slot in zip(self.free, values, self.slots, strict=True)
         ]
         flat = np.concatenate(columns, axis=1) if columns else np.zeros((n, 0))
         # a Sobol sequence in its own order must not be taken at regular steps
@@ -173,7 +174,11 @@ def convert(
     with config.change_flags(traceback__limit=0):
         try:
             return TorchModel(
-                freeze_dims_and_data(model), outputs, device=torch.device(device), dtype=dtype
+                freeze_dims_and_data(model),
+                outputs,
+                declared=[v.name for v in model.free_RVs],
+                device=torch.device(device),
+                dtype=dtype,
             )
         except NotImplementedError as error:
             raise InferenceError(f"an operation of the model has no torch form: {error}") from error
@@ -205,13 +210,14 @@ def _nothing(*_: Tensor) -> tuple[()]:
     return ()
 
 
-def _slots(model: pm.Model) -> tuple[Slot, ...]:
-    shapes = [v.type.shape for v in model.value_vars]
+def _slots(model: pm.Model, free: Sequence[Any]) -> tuple[Slot, ...]:
+    values = [model.rvs_to_values[v] for v in free]
+    shapes = [v.type.shape for v in values]
     if any(None in shape for shape in shapes):
         point = model.initial_point()
-        shapes = [np.shape(point[v.name]) for v in model.value_vars]
+        shapes = [np.shape(point[v.name]) for v in values]
     slots, start = [], 0
-    for rv, shape in zip(model.free_RVs, shapes, strict=True):
+    for rv, shape in zip(free, shapes, strict=True):
         slots.append(Slot(rv.name, tuple(int(s) for s in shape), start))
         start = slots[-1].stop
     return tuple(slots)

@@ -7,11 +7,10 @@ that expectations and the evidence are less noisy than with independent draws.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import pymc as pm
 from pymc.pytensorf import constant_fold
 from pytensor.graph.traversal import ancestors
 from scipy import stats
@@ -45,9 +44,8 @@ def sobol(n: int, dim: int, seed: int) -> Array:
     return inside
 
 
-def prior_quantiles(model: pm.Model, n: int, seed: int) -> list[Array] | None:
-    """Prior draws (n, ...) of every free variable, or None if one has no simple quantile."""
-    free = list(model.free_RVs)
+def prior_quantiles(free: Sequence[Any], n: int, seed: int) -> list[Array] | None:
+    """Prior draws (n, ...) of every one of ``free``, or None if one has no simple quantile."""
     rules = []
     for rv in free:
         found = _rule(rv)
