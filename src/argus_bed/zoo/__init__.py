@@ -94,6 +94,12 @@ _ENTRIES = (
         cause="hot_cache_benchmark",
         plausible_wrong=("off_critical_path", "cache_eviction", "no_effect"),
     ),
+    Entry(
+        "layout",
+        "a layout that makes every consumer copy its input first",
+        cause="layout_copies",
+        plausible_wrong=("inserted_casts", "cache_eviction", "redundant_work"),
+    ),
 )
 
 ZOO: dict[str, Entry] = {entry.name: entry for entry in _ENTRIES}
