@@ -14,7 +14,7 @@ def test_one_versioned_object(view: StudyView) -> None:
     assert data["verdict"]["status"] == "decided"
     assert data["ranking"][0][0] == "gil_held"
     assert [run["number"] for run in data["runs"]] == [1, 2, 3, 4, 5]
-    assert data["runs"][2]["proposal"]["predictions"][0]["by_hypothesis"]["gil_held"][1] == 0.3
+    assert data["runs"][2]["proposal"]["predictions"][0]["by_hypothesis"]["gil_held"][1] == 0.6
     assert data["probabilities"] == dict(view.now)
 
 

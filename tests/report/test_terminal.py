@@ -71,7 +71,7 @@ def test_the_verdict_says_all_of_itself(view: StudyView) -> None:
 
 def test_why_shows_how_far_off_each_hypothesis_was(view: StudyView) -> None:
     out = drawn(terminal.why(view, 3))
-    assert "+3.9 sd" in out
+    assert "+4.1 sd" in out
     assert "-3.20 bits" in out
     with pytest.raises(UnknownName, match="run '9'"):
         terminal.why(view, 9)

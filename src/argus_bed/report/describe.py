@@ -76,6 +76,8 @@ def _contrast(difference: float, known: Quantity) -> str:
     match known.link:
         case Link.LOG | Link.SOFT_LOG:
             return ratio(difference)
+        case Link.SHARE:
+            return f"{100 * TENTH * difference:+.1f}% of the step"
         case Link.LOGIT:
             return "odds 1x" if abs(difference) < 5e-3 else f"odds {_times(difference)}"
         case _:
@@ -101,10 +103,8 @@ def _level(level: float, known: Quantity) -> str:
     match known.link:
         case Link.LOGIT:
             return percent(1 / (1 + math.exp(-max(min(level, 40.0), -40.0))))
-        case Link.SOFT_LOG if known.family is Family.LOST_TIME:
-            share = max(math.exp(min(level, 40.0)) - known.floor, 0.0)
-            share = 0.0 if share < 1e-9 else share  # what rounding leaves of a zero
-            return f"{percent(share)} of the step"
+        case Link.SHARE:
+            return f"{percent(max(TENTH * level, 0.0))} of the step"
         case Link.SOFT_LOG:
             return _with_unit(max(math.exp(min(level, 80.0)) - known.floor, 0.0), known.unit)
         case Link.LOG:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from argus_bed.quantity import QUANTITIES, Family, Link, Quantity
+from argus_bed.quantity import QUANTITIES, TENTH, Link, Quantity
 from argus_bed.report import describe as say
 from argus_bed.report.view import StudyView
 from argus_bed.study.records import Prediction, ReadingRecord
@@ -240,8 +240,8 @@ def _round_places(scale: _Scale, known: Quantity | None, contrast: bool) -> list
             return [*(math.log(f) for f in _ROUND_FACTORS), *_even(scale)]
         case Link.LOGIT:
             return [math.log(s / (1 - s)) for s in _ROUND_SHARES]
-        case Link.SOFT_LOG if known is not None and known.family is Family.LOST_TIME:
-            return [math.log(s + known.floor) for s in _ROUND if s <= 1]
+        case Link.SHARE:
+            return [*(s / TENTH for s in _ROUND if s <= 1), *_even(scale)]
         case _:
             return _even(scale)
 
