@@ -22,7 +22,7 @@ from argus_bed.inference.prior import sobol
 from argus_bed.probe import Measurement, Reading
 
 FALSE_ALARM = 0.001
-SIMULATIONS = 50
+SIMULATIONS = 40
 
 
 @pytest.mark.parametrize("name", ["overlap_lost", "none_of_these"])

@@ -8,7 +8,7 @@ and translated operation by operation with PyTensor's PyTorch dispatch, called e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ from pytensor.configdefaults import config
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.replace import vectorize_graph
 from pytensor.graph.rewriting.basic import in2out
+from pytensor.graph.traversal import ancestors
 from pytensor.link.pytorch.dispatch.basic import pytorch_funcify
 from torch import Tensor
 
@@ -142,9 +143,10 @@ class TorchModel:
         if values is None:
             with self.model:
                 values = pm.draw(list(self.free), draws=n, random_seed=seed, mode=INTERPRETED)
+        drawn = dict(zip(self.free, map(np.asarray, values), strict=True))
         columns = [
-            _forward(self.model, rv, value, slot).reshape(n, -1)
-            for rv, value, slot in zip(self.free, values, self.slots, strict=True)
+            _forward(self.model, slot, rv, drawn).reshape(n, -1)
+            for rv, slot in zip(self.free, self.slots, strict=True)
         ]
         flat = np.concatenate(columns, axis=1) if columns else np.zeros((n, 0))
         # a Sobol sequence in its own order must not be taken at regular steps
@@ -229,16 +231,25 @@ def _labels(slot: Slot) -> list[str]:
     return [f"{slot.name}[{','.join(map(str, i))}]" for i in np.ndindex(*slot.shape)]
 
 
-def _forward(model: pm.Model, rv: Any, values: Any, slot: Slot) -> np.ndarray[Any, Any]:
-    """Carry draws of one variable, (n, ...), into unconstrained space."""
+def _forward(
+    model: pm.Model, slot: Slot, rv: Any, drawn: Mapping[Any, np.ndarray[Any, Any]]
+) -> np.ndarray[Any, Any]:
+    """Carry the draws of one variable, (n, ...), into unconstrained space.
+
+    A transform may depend on other variables (the bounds of a Uniform), whose draws then
+    stand in for them.
+    """
     transform = model.rvs_to_transforms[rv]
     if transform is None:
-        return np.asarray(values)
-    n = len(values)
-    # transforms may look at the shape of the variable's parameters, hence one row at a time
+        return drawn[rv]
     one = rv.type("one")
     unconstrained = transform.forward(one, *rv.owner.inputs)
-    batch = pt.as_tensor(np.asarray(values, dtype=rv.dtype))
-    moved = vectorize_graph(unconstrained, replace={one: batch})
+    needed = set(ancestors([unconstrained]))
+    batches = {
+        (one if v is rv else v): pt.as_tensor(values.astype(v.dtype))
+        for v, values in drawn.items()
+        if v is rv or v in needed
+    }
+    moved = vectorize_graph(unconstrained, replace=batches)
     found = moved.eval(mode=INTERPRETED)
-    return np.asarray(found).reshape(n, *slot.shape)
+    return np.asarray(found).reshape(len(drawn[rv]), *slot.shape)

@@ -176,7 +176,7 @@ def _log_density(
         return ordinary
     wide = math.sqrt(COINCIDENCE_SPREAD**2 + noise2 + planned.benign**2)
     elsewhere = pm.logp(pm.StudentT.dist(nu=COINCIDENCE_DOF, mu=centre, sigma=wide), value)
-    return pt.logaddexp(math.log1p(-chance) + ordinary, math.log(chance) + elsewhere)
+    return pm.math.logaddexp(math.log1p(-chance) + ordinary, math.log(chance) + elsewhere)
 
 
 def by_smc(
