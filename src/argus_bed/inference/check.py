@@ -159,11 +159,9 @@ def _log_density(
     cells, free = model["cells"], model["free"]
     here = frame.cell_index[planned.cell]
     mean, variance = cells[here], noise2 + planned.benign**2 + free[here] ** 2
-    centre = mean
     if planned.against is not None:
         there = frame.cell_index[planned.against]
         mean, variance = mean - cells[there], variance + free[there] ** 2
-        centre = pt.as_tensor_variable(0.0)
     if planned.family == "bernoulli":
         one = pm.math.sigmoid(mean / pt.sqrt(1 + np.pi * variance / 8))
         one = (1 - chance) * one + 0.5 * chance
@@ -175,7 +173,7 @@ def _log_density(
     if chance == 0:
         return ordinary
     wide = math.sqrt(COINCIDENCE_SPREAD**2 + noise2 + planned.benign**2)
-    elsewhere = pm.logp(pm.StudentT.dist(nu=COINCIDENCE_DOF, mu=centre, sigma=wide), value)
+    elsewhere = pm.logp(pm.StudentT.dist(nu=COINCIDENCE_DOF, mu=0.0, sigma=wide), value)
     return pm.math.logaddexp(math.log1p(-chance) + ordinary, math.log(chance) + elsewhere)
 
 

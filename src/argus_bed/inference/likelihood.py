@@ -5,12 +5,11 @@ A reading of particle ``n`` is a mixture of two bell curves (`probe.Measurement`
 * with weight ``1 - coincidence`` around the value that the hypothesis gives, with scale
   ``sqrt(noise^2 + benign^2 + free^2)`` (``free`` of both cells of a contrast), Student-t
   or normal;
-* otherwise a Student-t of `COINCIDENCE_DOF` degrees of freedom, around zero for a
-  contrast (what moved has nothing to do with the question) and around the hypothesis's
-  value for a reading by itself, with scale
+* otherwise a Student-t of `COINCIDENCE_DOF` degrees of freedom around zero (no change,
+  or the honest level of a quantity that is read by itself), with scale
   ``sqrt(COINCIDENCE_SPREAD^2 + noise^2 + benign^2)``: on top of ordinary variation, so
   that it is the wider of the two for every quantity, temperatures included. It does
-  not depend on the hypothesis for a contrast, so a coincidence teaches nothing.
+  not depend on the hypothesis, so a coincidence or a void reading teaches nothing.
 
 A flag is one with probability ``(1 - c) * sigmoid(logit / sqrt(1 + pi free^2 / 8)) + c/2``;
 the root is MacKay's (1992) approximation of a normal spread on the log odds.
@@ -194,16 +193,14 @@ def density(
     mean, spread2 = location(measurements, cells, free, index)
     noise2 = cells.new_tensor([m.noise**2 + m.benign**2 for m in measurements])
     chance = cells.new_tensor([m.coincidence for m in measurements])
-    absolute = torch.tensor([m.against is None for m in measurements], device=cells.device)
     flag = torch.tensor([m.family == "bernoulli" for m in measurements], device=cells.device)
     scale = torch.sqrt(noise2 + spread2).clamp_min(MIN_SCALE)
     wide = torch.sqrt(COINCIDENCE_SPREAD**2 + noise2).expand_as(mean)
-    elsewhere = torch.where(absolute, mean, torch.zeros_like(mean))
     odds = torch.sigmoid(mean / torch.sqrt(1 + math.pi * (noise2 + spread2) / 8))
     odds = (1 - chance) * odds + 0.5 * chance
     weight = torch.stack([(1 - chance).expand_as(mean), chance.expand_as(mean)])
     return Density(
-        loc=torch.stack([torch.where(flag, odds, mean), elsewhere]),
+        loc=torch.stack([torch.where(flag, odds, mean), torch.zeros_like(mean)]),
         scale=torch.stack([scale, wide]),
         weight=weight,
         dof=degrees(measurements, cells),
