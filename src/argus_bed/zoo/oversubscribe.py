@@ -1,7 +1,7 @@
 """More threads than cores, at work in lockstep.
 
 Both arms hash the same bytes in many small phases that end with a barrier. The baseline
-uses two threads, the candidate sixteen, which have to take turns on the cores and are
+uses two threads, the candidate thirty-two, which have to take turns on the cores and are
 put aside in the middle of their part.
 """
 
@@ -61,7 +61,7 @@ workload = Workload(
     question="After raising a setting the step got slower, and the machine looks busier.",
     setup=setup,
     step=step,
-    arms={"baseline": {"crew": 2}, "candidate": {"crew": 16}},
+    arms={"baseline": {"crew": 2}, "candidate": {"crew": 32}},
     stages=(),
     knobs=(
         Knob("crew", "2", {"crew": 2}, removes=frozenset({"thread_oversubscription"})),
