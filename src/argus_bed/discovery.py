@@ -15,9 +15,7 @@ from types import ModuleType
 from argus_bed.errors import ConfigError
 
 
-def discover[T](
-    kind: type[T], package: str, folders: Iterable[str] = ()
-) -> dict[str, T]:
+def discover[T](kind: type[T], package: str, folders: Iterable[str] = ()) -> dict[str, T]:
     """Every instance of ``kind`` by its ``name``; a later source replaces an earlier one.
 
     Sources in order: modules of ``package``, entry points of the group of that name, and
@@ -43,9 +41,7 @@ def _modules(package: str, folders: Iterable[str]) -> Iterable[ModuleType]:
     for entry in entry_points(group=package):
         loaded = entry.load()
         yield (
-            loaded
-            if isinstance(loaded, ModuleType)
-            else importlib.import_module(loaded.__module__)
+            loaded if isinstance(loaded, ModuleType) else importlib.import_module(loaded.__module__)
         )
     for folder in folders:
         for path in sorted(Path(folder).glob("*.py")):
@@ -72,9 +68,7 @@ def load_file(path: Path) -> ModuleType:
         raise ConfigError(f"{path}, line {error.lineno}: {error.msg}") from error
     except Exception as error:
         lines = [
-            f.lineno
-            for f in traceback.extract_tb(error.__traceback__)
-            if f.filename == str(path)
+            f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)
         ]
         where = f", line {lines[-1]}" if lines else ""
         raise ConfigError(f"{path}{where}: {type(error).__name__}: {error}") from error

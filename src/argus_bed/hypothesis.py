@@ -112,9 +112,7 @@ def hypothesis(
     ConfigError : the claim is blank or the weight is not a positive number.
     """
     if not claim.strip():
-        raise ConfigError(
-            "a hypothesis needs a claim: one sentence that could be false"
-        )
+        raise ConfigError("a hypothesis needs a claim: one sentence that could be false")
     if not (math.isfinite(weight) and weight > 0):
         raise ConfigError(f"weight={weight!r}: prior odds are a positive number")
 
@@ -203,9 +201,7 @@ def select(
         )
     pairs = []
     if max_causes == 2:
-        pairs = [
-            compose(a, b) for i, a in enumerate(mechanisms) for b in mechanisms[i + 1 :]
-        ]
+        pairs = [compose(a, b) for i, a in enumerate(mechanisms) for b in mechanisms[i + 1 :]]
     return (*single, *pairs)
 
 

@@ -55,11 +55,7 @@ class Measurement:
         return (self.cell, self.against)
 
     def __str__(self) -> str:
-        return (
-            f"{self.cell} vs {self.against.condition}"
-            if self.against
-            else str(self.cell)
-        )
+        return f"{self.cell} vs {self.against.condition}" if self.against else str(self.cell)
 
 
 @dataclass(frozen=True)
@@ -124,9 +120,7 @@ class Observation:
     environment: Mapping[str, Any] = field(default_factory=dict)
     started_at: float = 0.0
     seconds: float = 0.0
-    overhead: float | None = (
-        None  # measured share by which steps got longer, if the run could tell
-    )
+    overhead: float | None = None  # measured share by which steps got longer, if the run could tell
     notes: tuple[str, ...] = ()
 
 
@@ -192,7 +186,8 @@ class Bench(Protocol):
 
     def call(self, condition: str, function: str, **arguments: Any) -> Any:
         """Call a module-level function ``"module:name"`` with (workload, state, **arguments)
-        in the child that holds ``condition``."""
+        in the child that holds ``condition``.
+        """
         ...
 
 

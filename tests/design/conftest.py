@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pymc as pm
 import pytest
-import torch
 
 from argus_bed.anatomy import Anatomy, Cell, Condition, Frame
 from argus_bed.hypothesis import Hypothesis
@@ -40,15 +39,6 @@ class Plain(Hypothesis):
             pm.Deterministic("cells", pm.math.stack(values))
             pm.Deterministic("free", pm.math.stack([0.0] * len(frame.cells)))
         return model
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """The arrays here are small: a second thread waits more than it works."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from argus_bed.errors import UsageError, ValueRejected
 from argus_bed.inference.belief import Belief
 from argus_bed.inference.evidence import merge
 from argus_bed.inference.likelihood import Density
+from argus_bed.inference.threads import one_thread
 from argus_bed.probe import Measurement, Reading
 
 Target = Literal["cause", "parameters", "joint"]
@@ -131,6 +132,8 @@ def spread_out(density: Density, weight: Tensor, particles: int) -> Tensor:
     return (taken + torch.arange(hypotheses)[:, None] * n).reshape(-1)
 
 
+@one_thread()
+@one_thread()
 def gains(
     belief: Belief,
     plans: Sequence[Sequence[Measurement]],
@@ -191,6 +194,7 @@ def once(plan: Sequence[Measurement]) -> tuple[Measurement, ...]:
     return tuple(merge([Reading(m, 0.0) for m in group]).measurement for group in groups.values())
 
 
+@one_thread()
 def race(
     belief: Belief,
     plans: Sequence[Sequence[Measurement]],
@@ -250,6 +254,8 @@ def separation(
     return separations(belief, measurements, (a, b), effort=effort)[a, b]
 
 
+@one_thread()
+@one_thread()
 def separations(
     belief: Belief,
     measurements: Sequence[Measurement],

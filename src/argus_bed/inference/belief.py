@@ -16,8 +16,9 @@ from argus_bed.hypothesis import Hypothesis, prior_probabilities
 from argus_bed.inference.bridge import TorchModel, convert
 from argus_bed.inference.evidence import Evidence
 from argus_bed.inference.likelihood import Density, stack
-from argus_bed.inference.particles import Particles, advance, start, systematic
+from argus_bed.inference.particles import Particles, advance, glance, start, systematic
 from argus_bed.inference.prior import sobol
+from argus_bed.inference.threads import one_thread
 from argus_bed.probe import Measurement, Reading
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 REPLICATES = 512  # of the predictive check
 THINNED = 256  # particles a hypothesis in a predictive check
+OUT_OF_THE_RUNNING = 1e-4
+"""Below this probability particles are reweighted and not moved: it saves most of the time."""
+FORGOTTEN = 0.02  # share of effective particles below which one that comes back begins again
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -48,6 +52,7 @@ class Belief:
     InferenceError : a model cannot be converted.
     """
 
+    @one_thread()
     def __init__(
         self,
         hypotheses: Sequence[Hypothesis],
@@ -81,6 +86,8 @@ class Belief:
         root = [self.seed, self._updates, zlib.crc32(name.encode())]
         return int(np.random.SeedSequence(root).generate_state(1)[0])
 
+    @one_thread()
+    @one_thread()
     def update(self, readings: Iterable[Reading]) -> Belief:
         """The belief after ``readings``; this one stays as it is.
 
@@ -98,20 +105,26 @@ class Belief:
         found.__dict__.update(self.__dict__)
         found.evidence = evidence
         found._updates = self._updates + 1
-        found._particles = {}
+        index = self.frame.cell_index
+        found._particles = {n: glance(p, evidence, index) for n, p in self._particles.items()}
+        rough = found.probabilities()
         for name, particles in self._particles.items():
+            if rough[name] < OUT_OF_THE_RUNNING:
+                continue
             try:
-                found._particles[name] = advance(
-                    self._models[name],
-                    particles,
-                    self.evidence,
-                    evidence,
-                    self.frame.cell_index,
-                    found._seed(name),
-                )
+                found._particles[name] = self._advance(name, particles, evidence, found)
             except InferenceError as error:
                 raise InferenceError(f"hypothesis {name}: {error}") from error
         return found
+
+    def _advance(
+        self, name: str, particles: Particles, evidence: Evidence, found: Belief
+    ) -> Particles:
+        model, seed, old = self._models[name], found._seed(name), self.evidence
+        if particles.effective < FORGOTTEN * len(particles.log_weight):
+            # it was out of the running and comes back: begin again from its prior
+            particles, old = start(model, len(particles.log_weight), seed), Evidence()
+        return advance(model, particles, old, evidence, self.frame.cell_index, seed)
 
     @property
     def log_evidence(self) -> dict[str, float]:
@@ -158,6 +171,8 @@ class Belief:
             cells, free = cells[index], free[index]
         return self.evidence.predictive(measurements, cells, free, self.frame.cell_index)
 
+    @one_thread()
+    @one_thread()
     def predict(self, measurements: Sequence[Measurement]) -> dict[str, tuple[Array, Array]]:
         """What each hypothesis expects: mean and sd in link space, (readings,) each."""
         found = {}
@@ -169,6 +184,8 @@ class Belief:
             found[name] = (centre.cpu().numpy(), torch.sqrt(spread).cpu().numpy())
         return found
 
+    @one_thread()
+    @one_thread()
     def predictive_p(self, readings: Iterable[Reading]) -> float:
         """How often the belief expects something at least as improbable as ``readings``.
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from argus_bed.anatomy import Cell
 from argus_bed.contrast import planned_readings
-from argus_bed.errors import ApprovalRequired, ProbeError, UnknownName, UsageError, ValueRejected
+from argus_bed.errors import ProbeError, UnknownName, UsageError, ValueRejected
 from argus_bed.hypothesis import Hypothesis, prior_probabilities
 from argus_bed.inference.belief import Belief
 from argus_bed.ledger import Ledger

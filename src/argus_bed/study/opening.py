@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from argus_bed.errors import ConfigError, UnknownName
-from argus_bed.hypothesis import NO_EFFECT, NONE_OF_THESE
+from argus_bed.hypothesis import NO_EFFECT, NONE_OF_THESE, select
 from argus_bed.hypothesis import catalogue as known_hypotheses
-from argus_bed.hypothesis import select
 from argus_bed.ledger import Ledger
 from argus_bed.probe import Probe
 from argus_bed.probe import catalogue as known_probes

@@ -29,7 +29,8 @@ class System(Protocol):
 
     def signal(self, plan: Plan) -> Mapping[str, str]:
         """What the plan's probe says of itself: question, level, establishes, leaves_open,
-        locality, objective_check, disturbance."""
+        locality, objective_check, disturbance.
+        """
         ...
 
     def execute(self, plan: Plan, seed: int) -> Observation: ...
