@@ -126,6 +126,23 @@ def test_datatree_holds_everything_and_can_be_saved(
         )
 
 
+def test_leaving_improbable_hypotheses_unmoved_changes_no_probability(
+    frame: Frame, contrast: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Precise readings at once, where weights alone are roughest; both ways, within 0.01."""
+    names = ("overlap_lost", "no_effect", "none_of_these", "power_cap")
+    start = belief_of(frame, *(catalogue()[n] for n in names))
+    readings = [
+        Reading(contrast("step_time", family="student", noise=0.004, coincidence=0.02), 0.15),
+        Reading(contrast("exposed_comm", family="student", noise=0.05, coincidence=0.15), 2.6),
+        Reading(contrast("overlap_fraction", family="student", noise=0.05, benign=0.3), -2.0),
+    ]
+    quick = start.update(readings).probabilities()
+    monkeypatch.setattr("argus_bed.inference.belief.OUT_OF_THE_RUNNING", -1.0)
+    thorough = start.update(readings).probabilities()
+    assert quick == pytest.approx(thorough, abs=0.01)
+
+
 def test_bad_input_is_named(frame: Frame, plain: Make, contrast: Make) -> None:
     with pytest.raises(UsageError, match="normal"):
         belief_of(frame, plain(), plain())

@@ -133,7 +133,6 @@ def spread_out(density: Density, weight: Tensor, particles: int) -> Tensor:
 
 
 @one_thread()
-@one_thread()
 def gains(
     belief: Belief,
     plans: Sequence[Sequence[Measurement]],
@@ -254,7 +253,6 @@ def separation(
     return separations(belief, measurements, (a, b), effort=effort)[a, b]
 
 
-@one_thread()
 @one_thread()
 def separations(
     belief: Belief,

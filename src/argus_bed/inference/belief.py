@@ -87,7 +87,6 @@ class Belief:
         return int(np.random.SeedSequence(root).generate_state(1)[0])
 
     @one_thread()
-    @one_thread()
     def update(self, readings: Iterable[Reading]) -> Belief:
         """The belief after ``readings``; this one stays as it is.
 
@@ -172,7 +171,6 @@ class Belief:
         return self.evidence.predictive(measurements, cells, free, self.frame.cell_index)
 
     @one_thread()
-    @one_thread()
     def predict(self, measurements: Sequence[Measurement]) -> dict[str, tuple[Array, Array]]:
         """What each hypothesis expects: mean and sd in link space, (readings,) each."""
         found = {}
@@ -184,7 +182,6 @@ class Belief:
             found[name] = (centre.cpu().numpy(), torch.sqrt(spread).cpu().numpy())
         return found
 
-    @one_thread()
     @one_thread()
     def predictive_p(self, readings: Iterable[Reading]) -> float:
         """How often the belief expects something at least as improbable as ``readings``.

@@ -1,9 +1,9 @@
 """One thread for many small arrays.
 
 Particles are a few thousand rows of a dozen columns. A second thread waits more than it
-works there, and on a busy machine (which is where performance is investigated) the wait
-is ruinous: an update of 16 hypotheses took 1 s of one thread, and 12 to 32 s of two
-beside other work on two cores.
+works there, and the wait grows on a busy machine, which is where performance is
+investigated. Seen on two cores shared with other work, not a controlled comparison: the
+same updates of 16 hypotheses took 1.1 and 2.3 s with one thread, 13 and 32 s with two.
 """
 
 from __future__ import annotations
