@@ -12,7 +12,7 @@ from argus_bed.hypothesis import hypothesis
     intervention="keep headroom, or reuse buffers",
     confused_with=("layout_copies", "gc_pause", "cache_eviction"),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
+        "assumption: it takes about 20 % of the step, 3 to 150 % (89 % interval)",
         "46 allocation retries only in the slow twin (public report, catalogue)",
     ),
 )

@@ -7,12 +7,12 @@ from argus_bed.hypothesis import hypothesis
 @hypothesis(
     claim="The step is slower because something beside it uses the memory bandwidth it needs.",
     part="memory path",
-    signature="stages the candidate left alone slow down while copies or collectives run beside them",
+    signature="stages left alone slow down while copies or collectives run beside them",
     decisive_probe="controlled_variant",
     intervention="run the stage beside a traffic generator, and without it",
     confused_with=("overlap_lost", "cache_eviction", "coscheduling_stall"),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
+        "assumption: it takes about 20 % of the step, 3 to 150 % (89 % interval)",
         "catalogue section 1: slows beside copies even with few cores taken",
     ),
 )

@@ -9,10 +9,10 @@ from argus_bed.hypothesis import hypothesis
     part="memory path",
     signature="unchanged stages slower; the changed part alone as fast as promised",
     decisive_probe="stage_timer",
-    intervention="shrink the working set, or flush the cache before the unchanged stage in both arms",
+    intervention="shrink the working set, or flush the cache before the unchanged stage",
     confused_with=("bandwidth_contention", "hot_cache_benchmark", "layout_copies"),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
+        "assumption: it takes about 20 % of the step, 3 to 150 % (89 % interval)",
         "catalogue section 1: other stages slow down",
     ),
 )

@@ -12,7 +12,7 @@ from argus_bed.hypothesis import hypothesis
     intervention="sweep channels and threads of the collective",
     confused_with=("straggler_wait", "overlap_lost", "bandwidth_contention"),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
+        "assumption: it takes about 20 % of the step, 3 to 150 % (89 % interval)",
         "catalogue section 1",
     ),
 )

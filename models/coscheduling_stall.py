@@ -7,12 +7,12 @@ from argus_bed.hypothesis import hypothesis
 @hypothesis(
     claim="A persistent kernel stalls only beside one particular neighbour.",
     part="synchronisation boundary",
-    signature="one kernel two to four times slower beside one collective algorithm, normal beside another",
+    signature="one kernel 2 to 4x slower beside one collective algorithm, normal beside another",
     decisive_probe="controlled_variant",
     intervention="another algorithm of the neighbour, or another layout of the kernel",
     confused_with=("bandwidth_contention", "stream_interference", "comm_config"),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
+        "assumption: it takes about 20 % of the step, 3 to 150 % (89 % interval)",
         "2 to 4x slower beside one collective algorithm (catalogue section 1)",
     ),
 )

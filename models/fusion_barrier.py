@@ -12,7 +12,7 @@ from argus_bed.hypothesis import hypothesis
     intervention="a traceable version of the operation",
     confused_with=("launch_bound", "hidden_sync", "recompilation"),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
+        "assumption: it takes about 20 % of the step, 3 to 150 % (89 % interval)",
         "41 graph breaks in one model compiled to 0.69x of eager (public report, catalogue)",
     ),
 )

@@ -12,7 +12,7 @@ from argus_bed.hypothesis import hypothesis
     intervention="raise the thresholds, or collect between steps: 2x2 with the arm",
     confused_with=("gil_held", "allocator_stall", "host_bound_postprocess"),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
+        "assumption: it takes about 20 % of the step, 3 to 150 % (89 % interval)",
         "thresholds gave +20.0 % on one image and +0.3 % on another (catalogue, facts)",
     ),
 )

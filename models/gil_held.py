@@ -5,14 +5,14 @@ from argus_bed.hypothesis import hypothesis
 
 
 @hypothesis(
-    claim="A call waits without releasing the interpreter lock, so other Python threads stand still.",
+    claim="A call waits without releasing the interpreter lock; other Python threads stand still.",
     part="thread",
-    signature="a background thread's ticks stop during the wait; the wait from enqueue to submission jumps",
+    signature="a background thread's ticks stop during the wait; enqueue-to-submit latency jumps",
     decisive_probe="gil_ticks",
     intervention="swap the call for one that releases the lock",
     confused_with=("thread_oversubscription", "gc_pause", "hidden_sync"),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
+        "assumption: it takes about 20 % of the step, 3 to 150 % (89 % interval)",
         "zoo `gil`: 22.6 % of the step (IQR 22.0 to 23.6) held, 0.1 % released",
     ),
 )

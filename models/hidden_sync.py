@@ -12,7 +12,7 @@ from argus_bed.hypothesis import hypothesis
     intervention="defer the read to the end of the step",
     confused_with=("launch_bound", "gil_held", "fusion_barrier"),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
+        "assumption: it takes about 20 % of the step, 3 to 150 % (89 % interval)",
         "catalogue section 1",
     ),
 )

@@ -12,7 +12,7 @@ from argus_bed.hypothesis import hypothesis
     intervention="move it to the device or to another thread",
     confused_with=("launch_bound", "gc_pause", "data_starvation"),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
+        "assumption: it takes about 20 % of the step, 3 to 150 % (89 % interval)",
         "catalogue section 1",
     ),
 )

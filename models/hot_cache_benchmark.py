@@ -5,14 +5,14 @@ from argus_bed.hypothesis import hypothesis
 
 
 @hypothesis(
-    claim="The microbenchmark repeats on inputs that stay in cache; in the application they do not.",
+    claim="The benchmark repeats on inputs that stay in cache; in the application they do not.",
     part="measurement",
-    signature="apparent bandwidth above the physical peak; the ranking flips when the inputs are cold",
+    signature="apparent bandwidth above the physical peak; cold inputs flip the ranking",
     decisive_probe="microbenchmark_cold",
     intervention="rotate the buffers so that every repetition finds its inputs cold",
     confused_with=("off_critical_path", "warmup_counted", "measurement_artefact"),
     sources=(
-        "a reported 3530 GB/s on a part with 864 GB/s of memory bandwidth (public report, catalogue)",
+        "3530 GB/s reported on a part with 864 GB/s of memory bandwidth (public report)",
         "assumption: warm against cold differs by about 1.4x, 1.1 to 4x",
     ),
 )

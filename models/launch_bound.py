@@ -7,12 +7,12 @@ from argus_bed.hypothesis import hypothesis
 @hypothesis(
     claim="Issuing the operations takes longer than running them, so the host sets the pace.",
     part="computation",
-    signature="host time per operation exceeds device time; the device is idle between operations; the step does not change when kernels shrink",
+    signature="host time per operation exceeds device time; shrinking kernels changes nothing",
     decisive_probe="stage_timer",
     intervention="replay the same operations from a captured graph, or make each of them larger",
     confused_with=("hidden_sync", "fusion_barrier", "gil_held"),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
+        "assumption: it takes about 20 % of the step, 3 to 150 % (89 % interval)",
         "custom kernel with 4 % more device time and 4x the host time (catalogue, facts)",
     ),
 )

@@ -12,7 +12,7 @@ from argus_bed.hypothesis import hypothesis
     intervention="an operation that accepts strides",
     confused_with=("inserted_casts", "redundant_work", "allocator_stall"),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
+        "assumption: it takes about 20 % of the step, 3 to 150 % (89 % interval)",
         "three device copies per attention call, removed for 10 % (public report, catalogue)",
     ),
 )

@@ -9,14 +9,14 @@ from argus_bed.hypothesis import hypothesis
     part="synchronisation boundary",
     signature="exposed communication up, each kernel alone as fast as before, overlap down",
     decisive_probe="torch_profiler_window",
-    intervention="a smaller grid, fewer channels, or a separate stream, so that both fit side by side",
+    intervention="a smaller grid, fewer channels or another stream, so that both fit side by side",
     confused_with=(
         "queue_serialization",
         "bandwidth_contention",
         "thread_oversubscription",
     ),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
+        "assumption: it takes about 20 % of the step, 3 to 150 % (89 % interval)",
         "catalogue section 1: both longer together than alone",
     ),
 )

@@ -12,7 +12,7 @@ from argus_bed.hypothesis import hypothesis
     intervention="a pool of pinned buffers",
     confused_with=("layout_copies", "hidden_sync", "data_starvation"),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
+        "assumption: it takes about 20 % of the step, 3 to 150 % (89 % interval)",
         "catalogue section 1",
     ),
 )

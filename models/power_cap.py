@@ -12,7 +12,7 @@ from argus_bed.hypothesis import hypothesis
     intervention="a lower load, or other data",
     confused_with=("thermal_drift", "data_dependent_power"),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
+        "assumption: it takes about 20 % of the step, 3 to 150 % (89 % interval)",
         "an H100 PCIe at 350 W loses 15 % on random data (catalogue, facts)",
     ),
 )

@@ -12,7 +12,7 @@ from argus_bed.hypothesis import hypothesis
     intervention="flip the precision at one site",
     confused_with=("inserted_casts", "shape_specialization"),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
+        "assumption: it takes about 20 % of the step, 3 to 150 % (89 % interval)",
         "zoo `precision`",
     ),
 )

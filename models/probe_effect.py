@@ -12,8 +12,8 @@ from argus_bed.hypothesis import hypothesis
     intervention="the monitor on and off, interleaved",
     confused_with=("measurement_artefact", "queue_serialization", "no_effect"),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
-        "a profiler took 17.84 to 30.5 ms of host time on a launch-bound step (catalogue section 2)",
+        "assumption: it takes about 20 % of the step, 3 to 150 % (89 % interval)",
+        "a profiler: 17.84 to 30.5 ms on a launch-bound step (catalogue section 2)",
     ),
 )
 def probe_effect(step: Anatomy) -> None:

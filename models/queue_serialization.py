@@ -12,8 +12,8 @@ from argus_bed.hypothesis import hypothesis
     intervention="the default number of hardware queues",
     confused_with=("overlap_lost", "probe_effect"),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
-        "CUDA_DEVICE_MAX_CONNECTIONS=1 with timing events destroys overlap, P = 0.9 (catalogue section 2)",
+        "assumption: it takes about 20 % of the step, 3 to 150 % (89 % interval)",
+        "one hardware queue with timing events destroys overlap, P = 0.9 (catalogue 2)",
     ),
 )
 def queue_serialization(step: Anatomy) -> None:

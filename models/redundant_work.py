@@ -12,7 +12,7 @@ from argus_bed.hypothesis import hypothesis
     intervention="hoist the repeated work at an equal tile: tile x hoist factorial",
     confused_with=("layout_copies", "cache_eviction", "wave_quantization"),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
+        "assumption: it takes about 20 % of the step, 3 to 150 % (89 % interval)",
         "merged tile 1.54x, hoisting alone 1.09x (zoo `vtile`): count before timing",
     ),
 )

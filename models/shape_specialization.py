@@ -5,14 +5,14 @@ from argus_bed.hypothesis import hypothesis
 
 
 @hypothesis(
-    claim="The configuration tuned for the benchmark's shape is not the one chosen in the application.",
+    claim="The configuration tuned for the benchmark is not the one the application runs.",
     part="computation",
     signature="the application logs another configuration; kernel names differ",
     decisive_probe="torch_profiler_window",
     intervention="pin the configuration",
     confused_with=("hot_cache_benchmark", "recompilation", "precision_path"),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
+        "assumption: it takes about 20 % of the step, 3 to 150 % (89 % interval)",
         "catalogue section 1",
     ),
 )

@@ -12,7 +12,7 @@ from argus_bed.hypothesis import hypothesis
     intervention="side streams off, and a sweep of concurrency",
     confused_with=("bandwidth_contention", "coscheduling_stall", "overlap_lost"),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
+        "assumption: it takes about 20 % of the step, 3 to 150 % (89 % interval)",
         "catalogue section 1",
     ),
 )

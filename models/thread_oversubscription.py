@@ -12,7 +12,7 @@ from argus_bed.hypothesis import hypothesis
     intervention="cap the threads",
     confused_with=("gil_held", "bandwidth_contention", "numa_affinity"),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
+        "assumption: it takes about 20 % of the step, 3 to 150 % (89 % interval)",
         "catalogue section 1",
     ),
 )

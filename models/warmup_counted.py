@@ -12,7 +12,7 @@ from argus_bed.hypothesis import hypothesis
     intervention="drop the first steps, or warm up before timing",
     confused_with=("recompilation", "measurement_artefact", "hot_cache_benchmark"),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
+        "assumption: it takes about 20 % of the step, 3 to 150 % (89 % interval)",
         "catalogue section 1",
     ),
 )

@@ -12,7 +12,7 @@ from argus_bed.hypothesis import hypothesis
     intervention="another tile or batch",
     confused_with=("register_spill", "redundant_work"),
     sources=(
-        "assumption: a cause worth asking about takes about 20 % of the step, 3 to 150 % (89 % interval)",
+        "assumption: it takes about 20 % of the step, 3 to 150 % (89 % interval)",
         "catalogue section 1",
     ),
 )

@@ -48,7 +48,7 @@ def window(workload: Any, state: Any, steps: int = 0) -> dict[str, float]:
     begin = time.perf_counter()
     workload.step(state)
     steps = steps or max(1, round(WINDOW_S / (time.perf_counter() - begin)))
-    cuda = torch.cuda.is_available() and torch.cuda.is_initialized()
+    cuda = torch.cuda.is_available() and torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])]
     with profile(activities=activities) as profiler:
         begin = time.perf_counter()

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from argus_bed.probe import Observation as Observation
     from argus_bed.probe import Probe as Probe
     from argus_bed.quantity import Quantity as Quantity
+    from argus_bed.records import Proposal as Proposal
+    from argus_bed.records import Run as Run
+    from argus_bed.records import RunState as RunState
+    from argus_bed.records import Verdict as Verdict
     from argus_bed.study import Study as Study
     from argus_bed.study import open_study as open_study
     from argus_bed.study.policy import Policy as Policy
-    from argus_bed.study.records import Proposal as Proposal
-    from argus_bed.study.records import Run as Run
-    from argus_bed.study.records import RunState as RunState
-    from argus_bed.study.records import Verdict as Verdict
     from argus_bed.workload import Workload as Workload
     from argus_bed.workload import stage as stage
 
@@ -43,12 +43,12 @@ _HOME = {
     "Observation": "argus_bed.probe",
     "Policy": "argus_bed.study.policy",
     "Probe": "argus_bed.probe",
-    "Proposal": "argus_bed.study.records",
+    "Proposal": "argus_bed.records",
     "Quantity": "argus_bed.quantity",
-    "Run": "argus_bed.study.records",
-    "RunState": "argus_bed.study.records",
+    "Run": "argus_bed.records",
+    "RunState": "argus_bed.records",
     "Study": "argus_bed.study",
-    "Verdict": "argus_bed.study.records",
+    "Verdict": "argus_bed.records",
     "Workload": "argus_bed.workload",
     "hypothesis": "argus_bed.hypothesis",
     "open_study": "argus_bed.study",

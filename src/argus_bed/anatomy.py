@@ -53,6 +53,7 @@ REST_PRIOR = (
     12.0,
 )  # Beta; assumption: "removes" is a strong belief and not a zero
 MECHANISM_IN_CANDIDATE = 0.8  # assumption: people change the candidate and ask about it
+HIDDEN_PRIOR = (0.4, 6.0)  # Beta of the criticality of a hidden part; assumption: near 0
 TOGETHER = 0.5  # probability that two causes only work together; assumption
 NAME_CHANGE_LOG_ODDS = -2.0  # assumption: one change in eight renames kernels by the way
 BELOW_PEAK = 0.7  # HalfNormal sd of -log(rate / peak); assumption: half of peak is ordinary
@@ -298,6 +299,25 @@ class Anatomy:
         """The candidate's part takes as long as the baseline's."""
         self.local = 0.0
 
+    def hidden(self) -> None:
+        """The changed part is hidden behind something longer, where active; a part that is
+        merely small is covered by its share.
+        """
+        kappa = self._pm.Beta(self.name("kappa"), *HIDDEN_PRIOR)
+        self.kappa = 1.0 - (1.0 - kappa) * self._removal()
+
+    def _removal(self) -> Any:
+        """What is left of the mechanism in scope in each condition, whichever arm it is in."""
+        rest = {
+            c.name: REST_PRIOR[0] / sum(REST_PRIOR) if self.scope in c.removes else 1.0
+            for c in self.frame.conditions
+        }
+        return np.array([rest[c.name] for c in self.frame.conditions])
+
+    def log1p(self, value: Any) -> Any:
+        """log(1 + value), for sizes that act on a rate."""
+        return self._pt.log1p(value)
+
     def active(self) -> Any:
         """Where the mechanism in scope is at work: a tensor over conditions, 0 to about 1."""
         if self.scope in self._active:
@@ -521,4 +541,5 @@ class Anatomy:
             ],
             dtype=float,
         )
-        return mask * self.kappa if mask.any() else 0.0
+        kappa = self.kappa + self._pt.zeros(len(self.frame.conditions))
+        return mask * kappa[self._condition_of_cell] if mask.any() else 0.0

@@ -11,7 +11,7 @@ import pytest
 
 from argus_bed.cli.loop import duration, ending, told
 from argus_bed.errors import UsageError
-from argus_bed.study.records import Status, Verdict
+from argus_bed.records import Status, Verdict
 
 Argus = Callable[..., Any]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from argus_bed.ledger import Ledger
-from argus_bed.study.records import Proposal, Run, RunState, Status, Verdict
+from argus_bed.records import Proposal, Run, RunState, Status, Verdict
 
 Argus = Callable[..., Any]
 

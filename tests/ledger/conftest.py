@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from argus_bed.ledger import Ledger
-from argus_bed.study.records import Prediction, Proposal
+from argus_bed.records import Prediction, Proposal
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from argus_bed.errors import StorageError, ValueRejected
 from argus_bed.ledger import dumps, from_plain, loads, to_plain
-from argus_bed.study.records import (
+from argus_bed.records import (
     Prediction,
     Proposal,
     ReadingRecord,

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from argus_bed.ledger import Kind, Ledger
-from argus_bed.study.records import Proposal, RunState
+from argus_bed.records import Proposal, RunState
 
 posix = pytest.mark.skipif(os.name != "posix", reason="kills and limits are POSIX")
 

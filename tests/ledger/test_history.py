@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from argus_bed.errors import StorageError
 from argus_bed.ledger import Event, Kind, Ledger, StudyHistory, fold, to_plain
-from argus_bed.study.records import Proposal, Run, RunState, Status, Verdict
+from argus_bed.records import Proposal, Run, RunState, Status, Verdict
 
 
 def event(seq: int, kind: str, payload: Any, key: str | None = None) -> Event:

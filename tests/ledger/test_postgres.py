@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from argus_bed.errors import StorageError
 from argus_bed.ledger import KeyConflict, Kind, Ledger
-from argus_bed.study.records import Proposal, Run, RunState
+from argus_bed.records import Proposal, Run, RunState
 
 URL = os.environ.get("ARGUS_BED_TEST_POSTGRES", "")
 pytestmark = pytest.mark.skipif(not URL, reason="ARGUS_BED_TEST_POSTGRES names no database")

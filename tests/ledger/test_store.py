@@ -10,7 +10,7 @@ import pytest
 
 from argus_bed.errors import StorageError, UnknownName, UsageError, ValueRejected
 from argus_bed.ledger import KeyConflict, Kind, Ledger
-from argus_bed.study.records import Proposal, Run, RunState
+from argus_bed.records import Proposal, Run, RunState
 
 
 def test_events_come_back_in_order_and_numbered_from_one(ledger: Ledger, study: int) -> None:

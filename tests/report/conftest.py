@@ -6,8 +6,7 @@ import math
 
 import pytest
 
-from argus_bed.report.view import HypothesisText, Pair, SignalText, StudyView
-from argus_bed.study.records import (
+from argus_bed.records import (
     Prediction,
     Proposal,
     ReadingRecord,
@@ -16,6 +15,7 @@ from argus_bed.study.records import (
     Status,
     Verdict,
 )
+from argus_bed.report.view import HypothesisText, Pair, SignalText, StudyView
 
 CLAIMS = {
     "gil_held": (

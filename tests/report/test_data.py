@@ -4,8 +4,8 @@ import json
 import math
 from dataclasses import replace
 
+from argus_bed.records import Run, RunState
 from argus_bed.report import StudyView, as_json
-from argus_bed.study.records import Run, RunState
 
 
 def test_one_versioned_object(view: StudyView) -> None:

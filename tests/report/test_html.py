@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from argus_bed.errors import StorageError
+from argus_bed.records import Prediction, ReadingRecord, Run, RunState
 from argus_bed.report import svg
 from argus_bed.report.html import as_html, heat, write_html
 from argus_bed.report.view import HypothesisText, StudyView
-from argus_bed.study.records import Prediction, ReadingRecord, Run, RunState
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 

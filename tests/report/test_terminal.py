@@ -7,9 +7,9 @@ import pytest
 from rich.console import RenderableType
 
 from argus_bed.errors import UnknownName
+from argus_bed.records import Run, RunState
 from argus_bed.report import terminal
 from argus_bed.report.view import StudyView
-from argus_bed.study.records import Run, RunState
 
 
 def drawn(content: RenderableType, width: int = 80) -> str:

@@ -23,7 +23,7 @@ from argus_bed.errors import UsageError, ValueRejected
 
 if TYPE_CHECKING:
     from argus_bed.config import Config
-    from argus_bed.study.records import Verdict
+    from argus_bed.records import Verdict
 
 PANEL = "A study"
 NOTHING_LEFT = 3
@@ -317,7 +317,7 @@ def report_path(settings: Config) -> Path:
 
 def ending(verdict: Verdict, states: list[str]) -> int:
     """Exit code of a run: 3 if the question stays open for want of means, 4 if all failed."""
-    from argus_bed.study.records import Status
+    from argus_bed.records import Status
 
     if states and all(state == "failed" for state in states):
         return PROBE_FAILED

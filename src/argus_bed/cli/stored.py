@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from argus_bed.hypothesis import catalogue
 from argus_bed.ledger import Kind, Ledger
+from argus_bed.records import Run, Status, Verdict
 from argus_bed.report.view import HypothesisText, StudyView
-from argus_bed.study.records import Run, Status, Verdict
 
 if TYPE_CHECKING:
     from argus_bed.config import Config

@@ -13,8 +13,8 @@ from argus_bed.cli.output import Format, say
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from argus_bed.records import Proposal, Run
     from argus_bed.report.view import StudyView
-    from argus_bed.study.records import Proposal, Run
 
 
 def in_focus(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from argus_bed.errors import StorageError
 from argus_bed.ledger.codec import from_plain
-from argus_bed.study.records import Proposal, Run, RunState, Verdict
+from argus_bed.records import Proposal, Run, RunState, Verdict
 
 if TYPE_CHECKING:
     from argus_bed.ledger.rows import Event

@@ -24,7 +24,7 @@ from argus_bed.ledger.history import (
 from argus_bed.ledger.leases import DEFAULT_LEASE_S, Lease
 from argus_bed.ledger.rows import Event, StudyRow
 from argus_bed.ledger.tables import studies
-from argus_bed.study.records import Proposal, Run
+from argus_bed.records import Proposal, Run
 
 _PAGE = 1000
 

@@ -11,11 +11,11 @@ from typing import Any
 from markupsafe import Markup
 
 from argus_bed.errors import StorageError
+from argus_bed.records import Run
 from argus_bed.report import describe as say
 from argus_bed.report import svg
 from argus_bed.report.terminal import HEADLINES
 from argus_bed.report.view import StudyView, compared
-from argus_bed.study.records import Run
 
 _STRONGEST = 6.0
 """Bits at which a cell of the evidence table has its full colour."""

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 from argus_bed.quantity import QUANTITIES, TENTH, Link, Quantity
+from argus_bed.records import Prediction, ReadingRecord
 from argus_bed.report import describe as say
 from argus_bed.report.view import StudyView
-from argus_bed.study.records import Prediction, ReadingRecord
 
 COLOURS = 8
 """As many hypotheses get a colour of their own; the rest share one."""

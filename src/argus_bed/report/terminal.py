@@ -18,9 +18,9 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from argus_bed.records import Proposal, ReadingRecord, Run, RunState, Status, Verdict
 from argus_bed.report import describe as say
 from argus_bed.report.view import StudyView, compared
-from argus_bed.study.records import Proposal, ReadingRecord, Run, RunState, Status, Verdict
 
 WIDEST = 100
 _BAR = 24

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from argus_bed.errors import UnknownName
-from argus_bed.study.records import Prediction, ReadingRecord, Run, RunState, Verdict
+from argus_bed.records import Prediction, ReadingRecord, Run, RunState, Verdict
 
 OVER = (RunState.DONE, RunState.FAILED, RunState.VOID)
 

@@ -19,10 +19,7 @@ from argus_bed.inference.belief import Belief
 from argus_bed.ledger import Ledger
 from argus_bed.probe import Measurement, Observation, Plan, Reading, Sample
 from argus_bed.quantity import parse, quantity
-from argus_bed.report.view import HypothesisText, Pair, SignalText, StudyView
-from argus_bed.study.policy import Policy
-from argus_bed.study.readings import Read, disturbed, to_readings
-from argus_bed.study.records import (
+from argus_bed.records import (
     Prediction,
     Proposal,
     ReadingRecord,
@@ -31,6 +28,9 @@ from argus_bed.study.records import (
     Status,
     Verdict,
 )
+from argus_bed.report.view import HypothesisText, Pair, SignalText, StudyView
+from argus_bed.study.policy import Policy
+from argus_bed.study.readings import Read, disturbed, to_readings
 from argus_bed.study.scoring import ScoredPlan, Target, best_separation, score_plans
 from argus_bed.study.system import System
 from argus_bed.study.telling import (
@@ -46,6 +46,9 @@ from argus_bed.study.verdict import Standing, judge
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
+
+APPROVED_PLAN = "approved_plan"
+"""Kind of the ledger's event in which a person lets a plan run."""
 
 Listener = Callable[[str, Any], None]
 
@@ -102,7 +105,7 @@ class Study:
         """Take in what the ledger holds and this process has not seen yet."""
         history = self._ledger.history(self._id)
         self._approved = frozenset(
-            history.proposals[n].plan for n in history.approvals if n in history.proposals
+            str(payload["plan"]) for _, kind, payload in history.events if kind == APPROVED_PLAN
         )
         for run in history.ended:
             if run.number not in self._runs:
@@ -377,15 +380,17 @@ class Study:
         self._runs[told.number] = told
         return told
 
-    def approve(self, run_or_plan: int | str, by: str, note: str = "") -> None:
-        """Record that a person lets a plan run which the policy holds back."""
-        plan = (
-            self._runs[run_or_plan].proposal.plan if isinstance(run_or_plan, int) else run_or_plan
-        )  # type: ignore[union-attr]
+    def approve(self, plan: str, by: str, note: str = "") -> None:
+        """Record that a person lets a plan run which the policy holds back.
+
+        Raises
+        ------
+        UnknownName : no plan of this study has that key.
+        """
         known = {s.plan.key for s in self.score()}
         if plan not in known:
             raise UnknownName("plan", plan, known)
-        self._ledger.append(self._id, "approved_plan", {"plan": plan, "by": by, "note": note})
+        self._ledger.append(self._id, APPROVED_PLAN, {"plan": plan, "by": by, "note": note})
         self._approved |= {plan}
 
     def run(

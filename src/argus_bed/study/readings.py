@@ -133,7 +133,7 @@ def _absolute(
         if step is None:
             return Read(planned, None, sample.values, why_not="the step time is not known yet")
         values = [v / step for v in values]
-    return _summary(planned, [about.to_link(v) for v in values], 1.0, sample.values, ())
+    return Read(planned, _summary(planned, [about.to_link(v) for v in values]), sample.values)
 
 
 def _contrast(
@@ -148,46 +148,38 @@ def _contrast(
     about = quantity(sample.cell.quantity)
     mine, theirs = list(sample.values), list(other.values)
     if about.family is Family.LOST_TIME:
-        steps = [_step_of(c, here, before) for c in (sample.cell, other.cell)]
-        if steps[0] is None or steps[1] is None:
-            # nothing to relate it to: the larger one counts as a tenth of the step
-            whole = max(*mine, *theirs) / TENTH or 1.0
-            steps = [whole, whole]
-        mine, theirs = [v / steps[0] for v in mine], [v / steps[1] for v in theirs]
+        # with no step to relate it to, the larger one counts as a tenth of the step
+        whole = max(*mine, *theirs) / TENTH or 1.0
+        my_step, their_step = (_step_of(c, here, before) for c in (sample.cell, other.cell))
+        if my_step is None or their_step is None:
+            my_step = their_step = whole
+        mine, theirs = [v / my_step for v in mine], [v / their_step for v in theirs]
     a = [about.to_link(v) for v in mine]
     b = [about.to_link(v) for v in theirs]
     paired = same_run and sample.paired and other.paired and len(a) == len(b)
     if paired:
         differences = [x - y for x, y in zip(a, b, strict=True)]
-        return _summary(planned, differences, 1.0, sample.values, other.values)
+        return Read(planned, _summary(planned, differences), sample.values, other.values)
     drift = 0.0 if same_run and sample.paired else UNPAIRED_DRIFT
-    one = _summary(planned, a, math.sqrt(0.5), sample.values, ()).reading
-    two = _summary(planned, b, math.sqrt(0.5), other.values, ()).reading
-    assert one is not None and two is not None
+    one = _summary(planned, a, math.sqrt(0.5))
+    two = _summary(planned, b, math.sqrt(0.5))
     noise = math.sqrt(one.measurement.noise**2 + two.measurement.noise**2 + drift**2)
     dof = min(one.measurement.dof, two.measurement.dof)
     reading = Reading(replace(planned, noise=noise, dof=dof), one.value - two.value)
     return Read(planned, reading, sample.values, other.values)
 
 
-def _summary(
-    planned: Measurement,
-    values: Sequence[float],
-    share_of_noise: float,
-    raw: tuple[float, ...],
-    raw_against: tuple[float, ...],
-) -> Read:
+def _summary(planned: Measurement, values: Sequence[float], share_of_noise: float = 1.0) -> Reading:
     """Median and its noise; a single value keeps the noise that was planned for it."""
     n = len(values)
     centre = median(values)
     prior_sd = planned.noise * share_of_noise
     if n == 1:
-        return Read(planned, Reading(replace(planned, noise=prior_sd), centre), raw, raw_against)
+        return Reading(replace(planned, noise=prior_sd), centre)
     # what the plan expects of one reading, from what it expects of the median of n
     expected = prior_sd * math.sqrt(n) / MEDIAN_EFFICIENCY
     own = MAD_TO_SD * median(abs(v - centre) for v in values)
     spread = math.sqrt((PRIOR_READINGS * expected**2 + (n - 1) * own**2) / (PRIOR_READINGS + n - 1))
     noise = MEDIAN_EFFICIENCY * spread / math.sqrt(n)
     dof = min(PRIOR_READINGS + n - 1, MAX_DOF)
-    reading = Reading(replace(planned, noise=noise, dof=dof), centre)
-    return Read(planned, reading, raw, raw_against)
+    return Reading(replace(planned, noise=noise, dof=dof), centre)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from argus_bed.hypothesis import NO_EFFECT, NONE_OF_THESE, Hypothesis, catalogue, select
 from argus_bed.ledger import Ledger
+from argus_bed.records import Status, Verdict
 from argus_bed.study.engine import Listener, Study, _silent
 from argus_bed.study.policy import Policy
-from argus_bed.study.records import Status, Verdict
 from argus_bed.workload.recorded import Case, RecordedSystem, load_case
 
 

@@ -79,7 +79,8 @@ def score_plans(
 def blocked(plan: Plan, policy: Policy, left_s: float, approved: frozenset[str]) -> str:
     """Why a plan may not run now, in words; empty if it may."""
     if plan.price.perturbation > policy.max_perturbation:
-        return f"disturbs by {plan.price.perturbation:.0%}, over the cap of {policy.max_perturbation:.0%}"
+        share, cap = plan.price.perturbation, policy.max_perturbation
+        return f"disturbs by {share:.0%}, over the cap of {cap:.0%}"
     price = price_of(plan.price, harm=policy.harm)
     if price > left_s:
         return f"costs {price:.0f} s, over the {max(left_s, 0):.0f} s that are left"

@@ -10,9 +10,9 @@ import numpy as np
 
 from argus_bed.anatomy import Cell, Condition
 from argus_bed.probe import Sample
+from argus_bed.records import ReadingRecord
 from argus_bed.report.describe import value as value_in_words
 from argus_bed.study.readings import Read
-from argus_bed.study.records import ReadingRecord
 from argus_bed.study.scoring import ScoredPlan
 
 if TYPE_CHECKING:
@@ -101,11 +101,8 @@ def effect_of(belief: Belief, name: str) -> str:
             continue
         share = np.asarray(values).reshape(len(weights), -1)[:, 0]
         gain = share / (1.0 + share)
-        order = np.argsort(gain)
-        cumulative = np.cumsum(np.asarray(weights)[order])
-        low, mid, high = (
-            gain[order][min(np.searchsorted(cumulative, q), len(gain) - 1)]
-            for q in (0.055, 0.5, 0.945)
+        low, mid, high = np.quantile(
+            gain, (0.055, 0.5, 0.945), weights=np.asarray(weights), method="inverted_cdf"
         )
         if math.isfinite(mid):
             texts.append(f"the step gets {mid:.1%} shorter (89 % interval {low:.1%} to {high:.1%})")

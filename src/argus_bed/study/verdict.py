@@ -14,8 +14,8 @@ from argus_bed.anatomy import Frame
 from argus_bed.contrast import shows_metric
 from argus_bed.hypothesis import NO_EFFECT, NONE_OF_THESE, Hypothesis
 from argus_bed.probe import Measurement
+from argus_bed.records import Run, RunState, Status, Verdict
 from argus_bed.study.policy import Policy
-from argus_bed.study.records import Run, RunState, Status, Verdict
 
 INADEQUATE_AT = 0.8
 """Probability of `none_of_these` at which the listed explanations are given up."""

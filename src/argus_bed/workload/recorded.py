@@ -47,6 +47,8 @@ class _Strict(BaseModel):
 
 
 class OutcomeSpec(_Strict):
+    """Readings of one quantity in one condition."""
+
     condition: str
     quantity: str
     stage: str | None = None
@@ -55,12 +57,16 @@ class OutcomeSpec(_Strict):
 
 
 class SideEffectSpec(_Strict):
+    """What an instrument of this kind does beside reading."""
+
     kind: str
     when: str = ""
     voids: tuple[str, ...] = ()
 
 
 class ProbeSpec(_Strict):
+    """A priced measurement and what it read."""
+
     name: str
     kind: str
     cost_s: float = Field(ge=0)
@@ -73,6 +79,8 @@ class ProbeSpec(_Strict):
 
 
 class InterventionSpec(_Strict):
+    """What turning one knob means, declared before any outcome."""
+
     of: str
     removes: tuple[str, ...]
     adds: tuple[str, ...]
@@ -82,17 +90,23 @@ class InterventionSpec(_Strict):
 
 
 class StageSpec(_Strict):
+    """A part of the step."""
+
     kind: StageKind
     changed: bool | None
     what: str = ""
 
 
 class MetricSpec(_Strict):
+    """The quantity in which the question is asked."""
+
     quantity: str
     unit: str
 
 
 class VerdictSpec(_Strict):
+    """The recorded answer; for scoring only."""
+
     status: Literal["decided", "no_effect", "undetermined"]
     causes: tuple[str, ...]
     why: str = ""
