@@ -106,7 +106,8 @@ class PairedProbe(Probe):
     and the difference is the overhead.
     """
 
-    blocks: tuple[int, ...] = (8,)
+    blocks: tuple[int, ...] = (8, 3)
+    """How long it may run: by default, and in a hurry for effects that are large."""
     setup_s: float = 0.0
     perturbation: float = 0.0
     price_source: str = "assumption"

@@ -9,7 +9,7 @@ from argus_bed.probes._paired import block_s, contrast, samples
 from argus_bed.anatomy import BASELINE, CANDIDATE, Cell, Condition, Frame
 from argus_bed.probe import Bench, Observation, Plan, Price, Probe, Target
 
-BLOCKS = 12
+BLOCKS = (12, 4)  # by default, and in a hurry for effects that are large
 OPEN_S = 1.0  # start, set-up and warm-up of a process for the variant
 
 
@@ -35,25 +35,26 @@ class ControlledVariant(Probe):
             if other is None:
                 continue
             names = (condition.name, other)
-            measurement = contrast(frame, frame.metric, BLOCKS, None, *names)
             keys = dict.fromkeys((frame.metric, "step_time"))
-            yield Plan(
-                probe=self.name,
-                settings={"variant": condition.name},
-                conditions=names,
-                measurements=(measurement,),
-                price=Price(
-                    OPEN_S,
-                    2 * (BLOCKS + 1) * block_s(target),
-                    0.0,
-                    "measured: about 1 s to start a process; blocks x time of a block",
-                ),
-                risk=target.risks.get(condition.name, "none"),
-                reads=tuple(Cell(key, name) for key in keys for name in names),
-            )
+            for blocks in BLOCKS:
+                yield Plan(
+                    probe=self.name,
+                    settings={"variant": condition.name, "blocks": blocks},
+                    conditions=names,
+                    measurements=(contrast(frame, frame.metric, blocks, None, *names),),
+                    price=Price(
+                        OPEN_S,
+                        2 * (blocks + 1) * block_s(target),
+                        0.0,
+                        "measured: about 1 s to start a process; blocks x time of a block",
+                    ),
+                    risk=target.risks.get(condition.name, "none"),
+                    reads=tuple(Cell(key, name) for key in keys for name in names),
+                )
 
     def run(self, plan: Plan, bench: Bench, seed: int) -> Observation:
-        taken = bench.interleave(plan.conditions, blocks=BLOCKS, steps=0, seed=seed)
+        blocks = int(plan.settings["blocks"])
+        taken = bench.interleave(plan.conditions, blocks=blocks, steps=0, seed=seed)
         return Observation(samples(taken, plan.reads), overhead=0.0)
 
 

@@ -9,7 +9,7 @@ from argus_bed.probes._paired import ARMS, block_s, contrast, samples
 from argus_bed.anatomy import Cell
 from argus_bed.probe import Bench, Observation, Plan, Price, Probe, Target
 
-BLOCKS = (12, 40)
+BLOCKS = (12, 4, 40)  # by default, in a hurry, and for small effects
 
 
 class PairedEndToEnd(Probe):

@@ -39,7 +39,7 @@ FLOORS = (
 )
 # Records of a study are plain data that the ledger keeps and the report shows; like the
 # vocabulary they belong to every floor above it.
-GROUND = {"study.records"}
+GROUND = {"records"}
 
 
 def _floor(room: str) -> int:

@@ -54,6 +54,7 @@ REST_PRIOR = (
 )  # Beta; assumption: "removes" is a strong belief and not a zero
 MECHANISM_IN_CANDIDATE = 0.8  # assumption: people change the candidate and ask about it
 HIDDEN_PRIOR = (0.4, 6.0)  # Beta of the criticality of a hidden part; assumption: near 0
+LOST_IN_A_STAGE = 2.0  # a stage that takes the lost time is half the step; assumption
 TOGETHER = 0.5  # probability that two causes only work together; assumption
 NAME_CHANGE_LOG_ODDS = -2.0  # assumption: one change in eight renames kernels by the way
 BELOW_PEAK = 0.7  # HalfNormal sd of -log(rate / peak); assumption: half of peak is ordinary
@@ -465,8 +466,21 @@ class Anatomy:
         value = value + self._share_cells() + self._slope_cells() + self._standing_cells()
         # under another setting the size of any effect is free
         free2 = self._free2 + self._setting_cells() * (SETTING_FREEDOM * by_cell) ** 2
+        # lost time falls into some stage, and the mechanism does not say into which
+        extra = pt.zeros(len(frame.conditions)) + self._extra
+        lost = pt.log1p(LOST_IN_A_STAGE * extra)
+        free2 = free2 + self._stage_cells() * lost[self._condition_of_cell] ** 2
         pm.Deterministic("cells", value)
         pm.Deterministic("free", pt.sqrt(pt.zeros(len(frame.cells)) + free2))
+
+    def _stage_cells(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Times of single stages, where they are not the metric of the question."""
+        return np.array(
+            [
+                float(c.quantity == "stage_time" and not is_metric(self.frame, c))
+                for c in self.frame.cells
+            ]
+        )
 
     def _setting_cells(self) -> np.ndarray[Any, np.dtype[np.float64]]:
         return np.array(

@@ -81,6 +81,8 @@ def test_plans_are_pure(target: Target) -> None:
 @pytest.mark.promise("A10")
 def test_controlled_variants_and_pairs_are_offered(target: Target) -> None:
     variants = list(PROBES["controlled_variant"].plans(target))
+    assert {p.settings["blocks"] for p in variants} == {12, 4}
+    variants = [p for p in variants if p.settings["blocks"] == 12]
     assert [(p.conditions, p.risk) for p in variants] == [
         (("candidate:pause=short", "candidate"), "none"),
         (("candidate:both=x", "baseline:both=x"), "concurrency"),

@@ -178,10 +178,10 @@ def _repeat(name: str, entry: Entry, fault_free: bool, seed: int) -> dict[str, A
     started = time.monotonic()
     with _study(entry, fault_free, "sqlite://", f"zoo-{name}-{seed}", seed) as study:
         offered = study.system.plans({}, ())
-        once: dict[str, float] = {}
-        for plan in offered:  # every probe once, at its cheapest: the hardest yardstick
-            price = price_of(plan.price, harm=study.policy.harm)
-            once[plan.probe] = min(price, once.get(plan.probe, price))
+        once: dict[tuple[Any, ...], float] = {}
+        for plan in offered:  # every probe once, at its default length, wherever it can point
+            aim = (plan.probe, *((k, v) for k, v in plan.settings.items() if k != "blocks"))
+            once.setdefault(aim, price_of(plan.price, harm=study.policy.harm))
         verdict = study.run()
         runs = study.view().runs
     of_all = sum(once.values())
