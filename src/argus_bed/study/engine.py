@@ -392,6 +392,7 @@ class Study:
             raise UnknownName("plan", plan, known)
         self._ledger.append(self._id, APPROVED_PLAN, {"plan": plan, "by": by, "note": note})
         self._approved |= {plan}
+        self._exhausted = ""
 
     def run(
         self,
