@@ -113,11 +113,11 @@ class Study:
 
     def _absorb(self, run: Run) -> None:
         """Add an ended run to the belief. The ledger's readings are all it takes."""
+        samples = to_samples(run.samples) if run.state is RunState.DONE else []
+        self._cover(s.cell for s in samples)  # before this run counts among the others
         self._runs[run.number] = run
         if run.state is not RunState.DONE:
             return
-        samples = to_samples(run.samples)
-        self._cover(s.cell for s in samples)
         readings = [_reading(r) for r in run.readings if r.used]
         self._belief = self._belief.update(readings)
         self._measured += [r.measurement for r in readings]
@@ -349,6 +349,12 @@ class Study:
             raise UnknownName("stage", stage, self.frame.stage_index)
         if not values:
             raise ValueRejected("nothing was told; write for example step_time=12.3ms")
+        for label, number in (("seconds", seconds), ("perturbation", perturbation)):
+            if not (math.isfinite(number) and number >= 0):
+                raise ValueRejected(f"{label} = {number}: a finite number, zero or more")
+        proposed = self._ledger.history(self._id).proposals if run is not None else {}
+        if run is not None and run not in proposed:
+            raise UnknownName("proposal", str(run), map(str, proposed))
         samples = []
         for name, given in values.items():
             quantity(name)
@@ -376,7 +382,7 @@ class Study:
             told = self._ledger.tell(self._id, told)
         else:
             self._ledger.finish(lease, told)
-            told = replace(told, proposal=self._ledger.history(self._id).proposals[told.number])
+            told = replace(told, proposal=proposed[told.number])
         self._runs[told.number] = told
         return told
 
