@@ -96,7 +96,15 @@ class Rig:
         return f"what does {plan.probe} read?"
 
     def signal(self, plan: Plan) -> Mapping[str, str]:
-        keys = "question level establishes leaves_open locality objective_check disturbance".split()
+        keys = [
+            "question",
+            "level",
+            "establishes",
+            "leaves_open",
+            "locality",
+            "objective_check",
+            "disturbance",
+        ]
         return dict.fromkeys(keys, plan.probe)
 
     def execute(self, plan: Plan, seed: int) -> Observation:
