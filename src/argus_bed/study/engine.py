@@ -13,7 +13,7 @@ import numpy as np
 
 from argus_bed.anatomy import Cell
 from argus_bed.contrast import planned_readings
-from argus_bed.errors import ProbeError, UnknownName, UsageError, ValueRejected
+from argus_bed.errors import ProbeError, StorageError, UnknownName, UsageError, ValueRejected
 from argus_bed.hypothesis import Hypothesis, prior_probabilities
 from argus_bed.inference.belief import Belief
 from argus_bed.ledger import Ledger
@@ -31,7 +31,7 @@ from argus_bed.records import (
 from argus_bed.report.view import HypothesisText, Pair, SignalText, StudyView
 from argus_bed.study.policy import Policy
 from argus_bed.study.readings import Read, disturbed, to_readings
-from argus_bed.study.scoring import ScoredPlan, Target, best_separation, score_plans
+from argus_bed.study.scoring import ScoredPlan, Target, best_separations, score_plans
 from argus_bed.study.system import System
 from argus_bed.study.telling import (
     effect_of,
@@ -195,14 +195,7 @@ class Study:
 
     def _propose(self, best: ScoredPlan, scored: Sequence[ScoredPlan]) -> Proposal:
         others = [s for s in scored if s.plan.key != best.plan.key and s.gain.bits > 0]
-        tied = [
-            s.plan.key
-            for s in others
-            if s.price_s > 0
-            and best.price_s > 0
-            and abs(s.score - best.score)
-            <= s.gain.error_bits / s.price_s + best.gain.error_bits / best.price_s
-        ]
+        tied_with = [s.plan.key for s in others if best.tied(s)]
         plan = best.plan
         proposal = Proposal(
             run=0,
@@ -223,7 +216,7 @@ class Study:
                 (s.plan.key, s.gain.bits, s.price_s, s.score if math.isfinite(s.score) else 0.0)
                 for s in others[:3]
             ),
-            tied_with=tuple(tied),
+            tied_with=tuple(tied_with),
             risk=plan.risk,
             needs_approval=False,
         )
@@ -510,26 +503,27 @@ class Study:
         plans = {p.probe: p for p in self.system.plans({}, ()) if p.probe in used}
         return {name: SignalText(**self.system.signal(plan)) for name, plan in plans.items()}
 
-    def pairs(self, most: int = 6) -> tuple[Pair, ...]:
-        """The probe that best parts each pair of the most probable hypotheses."""
-        ranked = sorted(self.probabilities().items(), key=lambda item: -item[1])[:4]
-        names = [name for name, _ in ranked]
+    def pairs(self, most: int = 4) -> tuple[Pair, ...]:
+        """The probe that best parts each pair of the ``most`` probable hypotheses."""
+        ranked = sorted(self.probabilities().items(), key=lambda item: -item[1])
         plans = [s for s in self.score() if s.measurements and not s.opens]
-        found = []
-        for i, first in enumerate(names):
-            for second in names[i + 1 :]:
-                best = best_separation(self._belief, plans, first, second)
-                if best is not None:
-                    found.append(best)
-        return tuple(found[:most])
+        return best_separations(self._belief, plans, [name for name, _ in ranked[:most]])
 
     def report(self, path: str | Path) -> Path:
-        """Write the HTML report and, beside it, the posterior as NetCDF."""
+        """Write the HTML report and, beside it, the posterior as NetCDF (``.nc``).
+
+        Raises
+        ------
+        StorageError : a file cannot be written.
+        """
         from argus_bed.report.html import write_html
 
-        target = Path(path)
-        write_html(self.view(), target)
-        return target
+        page = write_html(self.view(), Path(path))
+        try:
+            self.posterior().to_netcdf(page.with_suffix(".nc"))
+        except OSError as error:
+            raise StorageError(f"{page.with_suffix('.nc')}: {error.strerror or error}") from error
+        return page
 
     def runs_dataframe(self) -> pd.DataFrame:
         """One row per run: number, state, probe, price, gained bits, leading explanation."""

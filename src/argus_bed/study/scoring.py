@@ -7,9 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+
 from argus_bed.anatomy import Cell
-from argus_bed.design.gain import Gain, gains, separation
-from argus_bed.design.price import price_of
+from argus_bed.design.gain import Gain, gains, separations
+from argus_bed.design.price import Scored, order, price_of, tied
+from argus_bed.design.price import score as bits_per_second
 from argus_bed.inference.belief import Belief
 from argus_bed.probe import Measurement, Plan, Sample
 from argus_bed.report.view import Pair
@@ -37,11 +40,17 @@ class ScoredPlan:
     blocked: str = ""
     opens: str = ""
 
+    def tied(self, other: ScoredPlan) -> bool:
+        """Whether the Monte Carlo errors leave open which of the two scores higher."""
+        return tied(self._scored(), other._scored())
+
+    def _scored(self) -> Scored:
+        name = f"{self.plan.key}>{self.opens}"
+        return Scored(name, self.gain, self.price_s, self.plan.price.perturbation)
+
     @property
     def score(self) -> float:
-        if self.gain.bits <= 0:
-            return 0.0
-        return self.gain.bits / self.price_s if self.price_s > 0 else math.inf
+        return bits_per_second(self.gain, self.price_s)
 
 
 def score_plans(
@@ -55,7 +64,7 @@ def score_plans(
     approved: frozenset[str] = frozenset(),
     target: Target = "cause",
 ) -> list[ScoredPlan]:
-    """All plans, best score first; ties in the order of the plan's key."""
+    """All plans, best first."""
     finished = tuple(done)
     plans = system.plans(known, finished)
     cleaned = [disturbed(p.measurements, system.side_effects(p), known) for p in plans]
@@ -73,7 +82,13 @@ def score_plans(
     ]
     if not any(s.gain.bits >= policy.min_gain_bits and not s.blocked for s in found):
         found += _two_steps(system, belief, known, finished, policy, found, target)
-    return sorted(found, key=lambda s: (-s.score, s.price_s, s.plan.price.perturbation, s.plan.key))
+    return _ordered(found)
+
+
+def _ordered(found: Sequence[ScoredPlan]) -> list[ScoredPlan]:
+    """Best first; what the estimates cannot part goes by how little it disturbs."""
+    named = {s._scored(): s for s in found}
+    return [named[scored] for scored in order(named)]
 
 
 def blocked(plan: Plan, policy: Policy, left_s: float, approved: frozenset[str]) -> str:
@@ -135,12 +150,32 @@ def _two_steps(
     ]
 
 
-def best_separation(
-    belief: Belief, plans: Sequence[ScoredPlan], first: str, second: str
-) -> Pair | None:
-    """The plan that parts two hypotheses best, both taken as equally likely."""
-    rated = [(separation(belief, s.measurements, first, second), s) for s in plans]
-    if not rated:
-        return None
-    bits, best = max(rated, key=lambda pair: (pair[0], -pair[1].price_s))
-    return Pair(first, second, best.plan.key, bits, best.price_s)
+def best_separations(
+    belief: Belief, plans: Sequence[ScoredPlan], names: Sequence[str]
+) -> tuple[Pair, ...]:
+    """For each pair of hypotheses the plan that parts it best, both equally likely.
+
+    With the plan comes what both expect of the reading on which they differ most.
+    """
+    best: dict[tuple[str, str], tuple[float, float, ScoredPlan]] = {}
+    for scored in plans:
+        for pair, bits in separations(belief, scored.measurements, names).items():
+            if pair not in best or (bits, -scored.price_s) > best[pair][:2]:
+                best[pair] = (bits, -scored.price_s, scored)
+    found = []
+    for (one, other), (bits, _, scored) in best.items():
+        expected = belief.predict(scored.measurements)
+        (mean, sd), (mean2, sd2) = expected[one], expected[other]
+        i = int(np.argmax(abs(mean - mean2) / np.sqrt(sd**2 + sd2**2)))
+        found.append(
+            Pair(
+                one,
+                other,
+                scored.plan.key,
+                bits,
+                scored.price_s,
+                str(scored.measurements[i]),
+                ((float(mean[i]), float(sd[i])), (float(mean2[i]), float(sd2[i]))),
+            )
+        )
+    return tuple(found)
