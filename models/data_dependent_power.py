@@ -23,3 +23,4 @@ def data_dependent_power(step: Anatomy) -> None:
     step.moves("sm_clock", -step.log1p(extra), spread=0.2)
     step.moves("power", 0.25, spread=0.6)
     step.moves("throttle", 1.5, spread=0.6)
+    step.moves("temperature", 10.0, spread=0.6)  # more power is more heat

@@ -22,3 +22,4 @@ def power_cap(step: Anatomy) -> None:
     step.moves("sm_clock", -0.15, spread=0.6)
     step.moves("throttle", 2.0, spread=0.6)
     step.moves("power", 0.2, spread=0.6)
+    step.moves("temperature", 10.0, spread=0.6)  # more power is more heat

@@ -95,9 +95,7 @@ def partner(frame: Frame, cell: Cell, reach: Mapping[Cell, int]) -> Cell | None:
 
 
 def shows_metric(frame: Frame, measurement: Measurement) -> bool:
-    """Whether a reading compares the two arms in the metric of the question."""
-    return (
-        measurement.against is not None
-        and is_metric(frame, measurement.cell)
-        and {measurement.cell.condition, measurement.against.condition} == {BASELINE, CANDIDATE}
-    )
+    """Whether a reading is a controlled comparison in the metric of the question: of the
+    two arms, or of two conditions that differ by one knob.
+    """
+    return measurement.against is not None and is_metric(frame, measurement.cell)

@@ -31,7 +31,13 @@ from argus_bed.records import (
 from argus_bed.report.view import HypothesisText, Pair, SignalText, StudyView
 from argus_bed.study.policy import Policy
 from argus_bed.study.readings import Read, disturbed, to_readings
-from argus_bed.study.scoring import ScoredPlan, Target, best_separations, score_plans
+from argus_bed.study.scoring import (
+    ScoredPlan,
+    Target,
+    best_separations,
+    confirming,
+    score_plans,
+)
 from argus_bed.study.system import System
 from argus_bed.study.telling import (
     effect_of,
@@ -41,7 +47,7 @@ from argus_bed.study.telling import (
     samples_of,
     to_samples,
 )
-from argus_bed.study.verdict import Standing, judge
+from argus_bed.study.verdict import Standing, judge, lacks_comparison
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -178,10 +184,12 @@ class Study:
         history = self._ledger.history(self._id)
         if history.pending:
             return list(history.pending[:n])
-        if self._standing().status is not Status.OPEN:
+        if judge(self._stand()).status is not Status.OPEN:
             return []
         scored = self.score()
         worth = [s for s in scored if s.gain.bits >= self.policy.min_gain_bits and not s.blocked]
+        if lacks_comparison(self._stand()):
+            worth = confirming(self.frame, scored) or worth
         if not worth:
             waiting = [s for s in scored if s.gain.bits >= self.policy.min_gain_bits]
             self._exhausted = (
@@ -223,6 +231,8 @@ class Study:
         return self._ledger.propose(self._id, proposal)
 
     def _predictions(self, measurements: Sequence[Measurement]) -> tuple[Prediction, ...]:
+        if not measurements:
+            return ()
         expected = self._belief.predict(measurements)
         return tuple(
             Prediction(
@@ -438,25 +448,22 @@ class Study:
         """Probability of each hypothesis."""
         return self._belief.probabilities()
 
-    def _standing(self) -> Verdict:
-        return judge(
-            Standing(
-                frame=self.frame,
-                hypotheses=self.hypotheses,
-                probabilities=self.probabilities(),
-                runs=tuple(self._runs.values()),
-                readings=tuple(self._measured),
-                policy=self.policy,
-                spent_s=self.spent_s,
-                exhausted=self._exhausted,
-                effect="",
-            )
+    def _stand(self) -> Standing:
+        return Standing(
+            frame=self.frame,
+            hypotheses=self.hypotheses,
+            probabilities=self.probabilities(),
+            runs=tuple(self._runs.values()),
+            readings=tuple(self._measured),
+            policy=self.policy,
+            spent_s=self.spent_s,
+            exhausted=self._exhausted,
         )
 
     def verdict(self) -> Verdict:
         """How the study stands now."""
         self._sync()
-        found = self._standing()
+        found = judge(self._stand())
         if found.status is Status.DECIDED:
             found = replace(found, predicted_effect=effect_of(self._belief, found.ranking[0][0]))
         return found

@@ -9,7 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from argus_bed.anatomy import Cell
+from argus_bed.anatomy import Cell, Frame
+from argus_bed.contrast import shows_metric
 from argus_bed.design.gain import Gain, gains, separations
 from argus_bed.design.price import Scored, order, price_of, tied
 from argus_bed.design.price import score as bits_per_second
@@ -83,6 +84,17 @@ def score_plans(
     if not any(s.gain.bits >= policy.min_gain_bits and not s.blocked for s in found):
         found += _two_steps(system, belief, known, finished, policy, found, target)
     return _ordered(found)
+
+
+def confirming(frame: Frame, scored: Sequence[ScoredPlan]) -> list[ScoredPlan]:
+    """Plans that compare conditions in the metric of the question, cheapest first.
+
+    A verdict needs one of them even where its outcome is all but certain.
+    """
+    fit = [
+        s for s in scored if not s.blocked and any(shows_metric(frame, m) for m in s.measurements)
+    ]
+    return sorted(fit, key=lambda s: (s.price_s, s.plan.price.perturbation, s.plan.key))
 
 
 def _ordered(found: Sequence[ScoredPlan]) -> list[ScoredPlan]:

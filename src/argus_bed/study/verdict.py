@@ -33,14 +33,13 @@ class Standing:
     policy: Policy
     spent_s: float
     exhausted: str = ""  # why nothing more can be asked, if so
-    effect: str = ""  # what removing the leading cause should bring, in words
 
 
 def judge(standing: Standing) -> Verdict:
     """The verdict as things stand; `Status.OPEN` while a question is worth asking."""
     ranking = tuple(sorted(standing.probabilities.items(), key=lambda item: (-item[1], item[0])))
     leader, probability = ranking[0]
-    compared = any(shows_metric(standing.frame, m) for m in standing.readings)
+    compared = _compared(standing)
     settled = probability >= standing.policy.decide_at
     if leader == NONE_OF_THESE and probability >= INADEQUATE_AT and compared:
         status, why = Status.MODEL_INADEQUATE, "no listed explanation fits what was read"
@@ -55,15 +54,20 @@ def judge(standing: Standing) -> Verdict:
     elif standing.exhausted:
         status, why = Status.UNDETERMINED, standing.exhausted
         if settled and not compared:
-            why += "; the arms were never compared in the metric of the question"
+            why += "; nothing was compared in the metric of the question"
     else:
         status, why = Status.OPEN, "a probe is still worth its price"
     return _verdict(standing, status, why, ranking)
 
 
-def may_stop(standing: Standing) -> bool:
-    """Whether the question is settled or the means are used up (asking no further)."""
-    return judge(standing).status is not Status.OPEN
+def lacks_comparison(standing: Standing) -> bool:
+    """Whether the belief is settled but rests on no controlled comparison in the metric."""
+    settled = max(standing.probabilities.values()) >= standing.policy.decide_at
+    return settled and not _compared(standing)
+
+
+def _compared(standing: Standing) -> bool:
+    return any(shows_metric(standing.frame, m) for m in standing.readings)
 
 
 def _verdict(
@@ -87,7 +91,6 @@ def _verdict(
         part=hypothesis.part if decided else "",
         price_s=standing.spent_s,
         runs=len(standing.runs),
-        predicted_effect=standing.effect if decided else "",
     )
 
 
