@@ -96,15 +96,8 @@ class Rig:
         return f"what does {plan.probe} read?"
 
     def signal(self, plan: Plan) -> Mapping[str, str]:
-        keys = [
-            "question",
-            "level",
-            "establishes",
-            "leaves_open",
-            "locality",
-            "objective_check",
-            "disturbance",
-        ]
+        keys = ["question", "level", "establishes", "leaves_open"]
+        keys += ["locality", "objective_check", "disturbance"]
         return dict.fromkeys(keys, plan.probe)
 
     def execute(self, plan: Plan, seed: int) -> Observation:
@@ -156,6 +149,6 @@ class Hanging(RecordedSystem):
 
 
 if __name__ == "__main__":
-    study = opened(LOCK, Path(sys.argv[1]))
-    study.system = Hanging(case(LOCK))
+    study = opened(CONFOUNDED, Path(sys.argv[1]))
+    study.system = Hanging(case(CONFOUNDED))
     study.run()

@@ -242,6 +242,13 @@ def test_a_probe_that_was_just_run_tells_less_than_is_worth_it():
 # -- when it stops ---------------------------------------------------------------------
 
 
+@pytest.mark.promise("A19")
+def test_the_verdict_names_the_kind_of_part_to_blame(lock, nothing):
+    assert lock.verdict.part == "thread"
+    assert "a thread" in " ".join(lock.verdict.establishes)
+    assert nothing.verdict.part == ""
+
+
 @pytest.mark.promise("A15")
 def test_it_stops_because_the_question_is_settled(lock, nothing):
     assert lock.verdict.status is Status.DECIDED

@@ -14,7 +14,7 @@ import pytest
 from argus_bed.anatomy import CANDIDATE, Cell
 from argus_bed.errors import UnitError, UnknownName, UsageError, ValueRejected
 from argus_bed.records import RunState
-from tests.study.small import CONFOUNDED, LOCK, case, opened, without
+from tests.study.small import CONFOUNDED, case, opened, without
 
 
 @pytest.fixture(scope="module")
@@ -113,14 +113,14 @@ def test_a_result_may_answer_a_proposal():
 
 def test_a_study_goes_on_where_it_stopped(tmp_path: Path):
     book = tmp_path / "ledger.db"
-    with opened(LOCK, book) as study:
+    with opened(CONFOUNDED, book) as study:
         study.run(max_runs=1)
         # grows the frame
-        study.tell({"page_faults": [100, 101]}, condition="baseline", seconds=1.0)
-        study.tell({"page_faults": [100, 101]}, condition="candidate", seconds=1.0)
+        study.tell({"gc_pause": [0.0001]}, condition="baseline", seconds=1.0)
+        study.tell({"gc_pause": [0.0002]}, condition="candidate", seconds=1.0)
         (waiting,) = study.ask()
         left, spent = study.probabilities(), study.spent_s
-    with opened(LOCK, book) as again:
+    with opened(CONFOUNDED, book) as again:
         assert again.probabilities() == pytest.approx(left, abs=1e-9)
         assert again.spent_s == spent
         assert again.ask() == [waiting]
@@ -170,7 +170,7 @@ def test_a_kill_in_the_middle_of_a_run_loses_nothing_told(tmp_path: Path):
     finally:
         victim.send_signal(signal.SIGKILL)
         victim.communicate()
-    with opened(LOCK, book) as study:
+    with opened(CONFOUNDED, book) as study:
         history = study._ledger.history(study._id)
         assert history.stale == (2,)
         (first,) = history.ended
