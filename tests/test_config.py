@@ -98,7 +98,7 @@ def test_lists_are_written_with_commas_outside_the_file(folder: Path) -> None:
         ("[policy]\napprove = ['fire']\n", "[policy] approve"),
         ("[study\n", "not valid TOML"),
         ("[study]\nseed = 1\nseed = 2\n", "not valid TOML"),
-        ("", "is empty; `argus-bed init` writes one"),
+        ("", "is empty; write [study]"),
         ("  \n", "is empty"),
     ],
 )

@@ -175,7 +175,7 @@ def find(start: Path) -> Path | None:
 def _read(path: Path) -> tuple[str, dict[str, Any]]:
     text = read_text(path, MAX_BYTES)
     if not text.strip():
-        raise FileRejected(f"{path} is empty; `argus-bed init` writes one to start from")
+        raise FileRejected(f'{path} is empty; write [study] and workload = "workload.py" into it')
     try:
         return text, tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

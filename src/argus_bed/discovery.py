@@ -67,9 +67,10 @@ def load_file(path: Path) -> ModuleType:
     except SyntaxError as error:
         raise ConfigError(f"{path}, line {error.lineno}: {error.msg}") from error
     except Exception as error:
-        lines = [
-            f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)
-        ]
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [f.lineno for f in frames if f.filename == spec.origin]
         where = f", line {lines[-1]}" if lines else ""
-        raise ConfigError(f"{path}{where}: {type(error).__name__}: {error}") from error
+        raise ConfigError(
+            f"{path}{where}: {type(error).__name__}: {' '.join(str(error).split())[:400]}"
+        ) from error
     return module

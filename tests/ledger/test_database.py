@@ -139,7 +139,7 @@ def test_another_programs_database_is_left_alone(path: Path) -> None:
 
 
 def test_no_file_and_not_to_be_made(path: Path) -> None:
-    with pytest.raises(StorageError, match="argus-bed init"):
+    with pytest.raises(StorageError, match="argus-bed run"):
         Ledger.open(path, create=False)
     assert not path.exists()
 

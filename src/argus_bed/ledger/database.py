@@ -85,7 +85,7 @@ class Database:
             )
         if found is None:
             if not create:
-                raise StorageError(f"{where} holds no ledger; create one with `argus-bed init`")
+                raise StorageError(f"{where} holds no ledger; `argus-bed run` starts one")
             self.upgrade()
         elif found not in migrate.known():
             raise StorageError(
@@ -206,7 +206,7 @@ def _prepare_file(path: Path, create: bool) -> None:
     if path.exists():
         return
     if not create:
-        raise StorageError(f"no ledger at {path}; create one with `argus-bed init`")
+        raise StorageError(f"no ledger at {path}; `argus-bed run` starts one")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

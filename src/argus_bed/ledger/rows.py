@@ -59,7 +59,7 @@ def lock_study(connection: sa.Connection, study: int) -> None:
         sa.select(studies.c.id).where(studies.c.id == study).with_for_update()
     ).scalar_one_or_none()
     if found is None:
-        raise UsageError(f"study {study}: no study has this id; create one with `argus-bed init`")
+        raise UsageError(f"study {study}: no study has this id; `argus-bed run` starts one")
 
 
 def insert(

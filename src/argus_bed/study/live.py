@@ -9,6 +9,7 @@ from dataclasses import replace
 from argus_bed.anatomy import Cell, Frame
 from argus_bed.errors import ConfigError, ProbeUnavailable
 from argus_bed.execution import LocalBench
+from argus_bed.execution.vetting import announced, measured, planned
 from argus_bed.probe import Observation, Plan, Probe, Sample, SideEffect
 from argus_bed.study.system import System
 from argus_bed.workload import Workload
@@ -33,14 +34,18 @@ class LiveSystem(System):
         self._bench = LocalBench(workload)
         try:
             self.target = self._bench.target()
-            self._plans = [plan for _, p in sorted(probes.items()) for plan in p.plans(self.target)]
+            self._plans = [
+                plan for _, p in sorted(probes.items()) for plan in planned(p, self.target)
+            ]
         except BaseException:
             self._bench.close()
             raise
         if not self._plans:
             self._bench.close()
             raise ConfigError(f"no probe of {sorted(probes)} applies to workload {workload.name!r}")
-        self.frame: Frame = workload.frame().with_cells(_cells(self._plans))
+        self.frame: Frame = workload.frame().with_cells(
+            cell for plan in self._plans for cell in announced(plan)
+        )
 
     def plans(self, known: Mapping[Cell, Sample], done: Iterable[str]) -> list[Plan]:
         """Every plan that was not spoilt; one may be run again if that still tells something."""
@@ -71,7 +76,7 @@ class LiveSystem(System):
         if probe is None:
             raise ProbeUnavailable(f"probe {plan.probe!r} is not among {sorted(self.probes)}")
         wall, started = time.time(), time.monotonic()
-        observation = probe.run(plan, self._bench, seed)
+        observation = measured(probe, plan, self._bench, seed)
         return replace(
             observation,
             started_at=wall,
@@ -81,12 +86,3 @@ class LiveSystem(System):
 
     def close(self) -> None:
         self._bench.close()
-
-
-def _cells(plans: Iterable[Plan]) -> Iterable[Cell]:
-    for plan in plans:
-        yield from plan.reads
-        for measurement in plan.measurements:
-            yield measurement.cell
-            if measurement.against is not None:
-                yield measurement.against
