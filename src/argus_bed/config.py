@@ -27,6 +27,8 @@ from argus_bed.study.policy import Policy
 FILE_NAME = "argus-bed.toml"
 PREFIX = "ARGUS_BED_"
 MAX_BYTES = 1_000_000
+SHOWN = 200
+"""Characters of a value that a message shows."""
 RESERVED = frozenset({"CONFIG", "FORMAT", "DEBUG", "COMPLETE"})
 """Variables of the command line itself, not settings of a study."""
 
@@ -148,7 +150,7 @@ def load(
         if value is not None:
             section, key = dotted.split(".")
             values[section][key] = value
-            where.origins[section, key] = f"--{key.replace('_', '-')}"
+            where.origins[section, key] = "--study" if key == "name" else f"--{key}"
             if (key == "workload" and _is_file(value)) or (key == "ledger" and "://" not in value):
                 # a path on the command line starts at the current folder
                 values[section][key] = os.path.relpath(Path(value).expanduser(), home)
@@ -295,7 +297,7 @@ class _Source:
             if name not in SECTIONS:
                 known = _keys()
                 belongs = f"; {name!r} goes under [{known[name]}]" if name in known else ""
-                near = belongs or _nearest(name, SECTIONS)
+                near = belongs or _nearest(name, SECTIONS) or f"; known: {', '.join(SECTIONS)}"
                 kind = "section" if isinstance(content, Mapping) else "key"
                 raise ConfigError(f"{self.where('', name)}: unknown {kind} {name!r}{near}")
             if not isinstance(content, Mapping):
@@ -326,7 +328,8 @@ class _Source:
             if key not in kind.model_fields:
                 near = _nearest(key, kind.model_fields)
                 other = _keys().get(key)
-                hint = f"; it goes under [{other}]" if other else near
+                spelled = f"; known: {', '.join(sorted(kind.model_fields))}"
+                hint = f"; it goes under [{other}]" if other else near or spelled
                 raise ConfigError(
                     f"{self.where(section, key)}: unknown key {key!r} in [{section}]{hint}"
                 )
@@ -335,7 +338,9 @@ class _Source:
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             key = str(first["loc"][0]) if first["loc"] else ""
-            shown = f"{key} = {plain[key]!r}: " if key in plain else ""
+            said = repr(plain.get(key))
+            said = said if len(said) <= SHOWN else f"{said[:SHOWN]}..."
+            shown = f"{key} = {said}: " if key in plain else ""
             raise ConfigError(
                 f"{self.where(section, key)}: [{section}] {shown}{_plain(first)}"
             ) from None
@@ -375,5 +380,7 @@ def _plain(error: Mapping[str, Any]) -> str:
     if kind in _WORDS:
         return _WORDS[kind]
     message = str(error["msg"]).removeprefix("Value error, ")
-    message = message.removeprefix("Input should be ").removeprefix("String should ")
-    return f"it must be {message}" if str(error["msg"]).startswith("Input") else message
+    for start, instead in (("Input should be ", "it must be "), ("String should ", "it must ")):
+        if message.startswith(start):
+            return instead + message.removeprefix(start)
+    return message

@@ -9,6 +9,7 @@ would compete for the interpreter lock.
 from __future__ import annotations
 
 import ctypes
+import errno
 import faulthandler
 import gc
 import importlib
@@ -25,6 +26,7 @@ from typing import Any
 from argus_bed.execution.pipes import PipeClosed, receive, send
 
 PR_SET_PDEATHSIG = 1
+LOST_PIPE = 97  # exit code: the workload closed descriptors that are not its own
 MAX_TRACE = 4000  # characters of a traceback that travel back
 STACK_SIGNAL = signal.SIGRTMIN + 7  # asks for the Python stack on stderr; unlikely to be taken
 
@@ -240,8 +242,10 @@ def main(arguments: list[str]) -> None:
             if os.getpid() != own:  # a fork that came back out of the step
                 os._exit(0)
             send(write, answer)
-        except PipeClosed:
-            os._exit(0)  # without running the workload's exit handlers, which may hang
+        except PipeClosed as closed:
+            lost = getattr(closed.__cause__, "errno", None) == errno.EBADF
+            # without running the workload's exit handlers, which may hang
+            os._exit(LOST_PIPE if lost else 0)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ import psutil
 
 from argus_bed import errors
 from argus_bed.errors import ConfigError, WorkloadFailed
-from argus_bed.execution.child import STACK_SIGNAL
+from argus_bed.execution.child import LOST_PIPE, STACK_SIGNAL
 from argus_bed.execution.pipes import (
     MAX_REPLY,
     PipeClosed,
@@ -44,6 +44,7 @@ TAIL = 64 * 2**10  # bytes of the workload's own output that are kept
 MARK = "ARGUS_BED_CHILD"  # in the environment of everything that a child starts
 STACK_WAIT_S = 0.3  # for the Python stack of a hung process
 _SHOWN = 2000  # characters of output in a message
+_SAID = 400  # of what an exception says
 
 # The kernel ends a child when the *thread* that started it ends, so one thread that
 # lives as long as the process starts them all.
@@ -191,7 +192,8 @@ class Child:
         if kind is not WorkloadFailed:
             self.close()
             return kind(told["message"])  # type: ignore[no-any-return]
-        message = f"raised {told['type']}: {told['message']}{where}, during {doing}"
+        said = " ".join(told["message"].split())[:_SAID]
+        message = f"raised {told['type']}{': ' if said else ''}{said}{where}, during {doing}"
         failure = self._failed(message)
         failure.add_note(told["trace"])
         return failure
@@ -201,6 +203,8 @@ class Child:
             code = self._process.wait(2.0)
         except subprocess.TimeoutExpired:
             return "closed the pipe to the engine"
+        if code == LOST_PIPE:
+            return "closed descriptors that are not its own, the engine's pipe among them,"
         if code >= 0:
             return f"ended its process with exit code {code}"
         name = signal.Signals(-code).name if -code in signal.valid_signals() else f"{-code}"

@@ -14,6 +14,7 @@ from argus_bed.errors import ConfigError, UnknownName
 from argus_bed.workload.model import Workload
 
 DEFAULT_NAME = "workload"
+SHOWN = 200  # characters of an address in a message
 
 
 def load(address: str | Path) -> Workload:
@@ -32,13 +33,28 @@ def load(address: str | Path) -> Workload:
     place, name = _split(str(address))
     is_file = place.endswith(".py") or "/" in place
     if is_file:
-        path = Path(place).expanduser().resolve()
-        if not path.is_file():
-            raise ConfigError(f"{place}: no such file; `argus-bed init` writes a workload.py")
+        path = _file(place)
         module, place = load_file(path), str(path)
     else:
         module = _import(place)
     return _from(module, name, place)
+
+
+def _file(place: str) -> Path:
+    """The file at ``place``. Raises `ConfigError`."""
+    shown = place if len(place) <= SHOWN else f"{place[:SHOWN]}..."
+    try:
+        path = Path(place).expanduser().resolve()
+        there = path.is_file()
+    except (OSError, RuntimeError, ValueError) as error:  # too long, no home, a NUL byte
+        raise ConfigError(f"workload {shown!r}: {_reason(error)}; give a file's path") from error
+    if not there:
+        raise ConfigError(f"{shown}: no such file; `argus-bed init` writes a workload.py")
+    return path
+
+
+def _reason(error: Exception) -> str:
+    return ((error.strerror if isinstance(error, OSError) else "") or str(error)).lower()
 
 
 def _split(address: str) -> tuple[str, str]:
