@@ -157,15 +157,20 @@ def test_every_study_holds_two_rivals_beside_nothing_and_none(lock, nothing, con
         assert len(names - {NO_EFFECT, NONE_OF_THESE}) >= 2
 
 
-def test_pairs_name_the_probe_that_separates_best():
+@pytest.mark.promise("A05")
+def test_every_pair_shows_both_predictions_and_the_probe_that_separates_best():
     with opened(CONFOUNDED) as study:
         study.run(max_runs=1)  # the arms: now only an intervention parts the two
-        names = [n for n, _ in study.verdict().ranking[:4]]
-        pairs = {frozenset((p.first, p.second)): p for p in study.pairs()}
+        names = [n for n, _ in study.verdict().ranking]
+        pairs = {frozenset((p.first, p.second)): p for p in study.pairs(len(names))}
         assert set(pairs) == {frozenset(pair) for pair in combinations(names, 2)}
         best = pairs[frozenset(("gil_held", "gc_pause"))]
         assert best.plan in {"serial in both arms", "call that lets go"}
         assert 0.3 < best.separation_bits <= 1
+        for pair in pairs.values():
+            assert pair.reading
+            assert len(pair.expected) == 2
+            assert all(math.isfinite(mean) and sd > 0 for mean, sd in pair.expected)
 
 
 # -- after a run -----------------------------------------------------------------------
