@@ -22,4 +22,5 @@ def inserted_casts(step: Anatomy) -> None:
     step.carries("copy_time", extra, 0.8, spread=0.3)
     step.moves("copy_count", 1.5, spread=0.6)
     step.moves("launch_count", 0.4, spread=0.6)
-    step.moves("kernel_name_changed", 2.0)
+    # a multiply in another format is another kernel
+    step.moves("kernel_name_changed", 4.0)

@@ -21,7 +21,6 @@ SHARED = Path(__file__).parents[3] / "shared" / "cases"
 needs_shared = pytest.mark.skipif(
     not SHARED.is_dir(), reason=f"the recorded cases are not at {SHARED}"
 )
-accepted = pytest.mark.xfail(strict=True, reason="known defect: workload.recorded accepts it")
 
 
 def raw(name: str = "lock-kept-while-waiting") -> dict[str, Any]:
@@ -130,8 +129,8 @@ def too_many_values(c: dict[str, Any]) -> None:
         (negative_cost, r"probes\.1\.cost_s"),
         (no_values, r"probes\.0\.outcomes\.0\.values"),
         (words_for_values, r"probes\.0\.outcomes\.0\.values"),
-        pytest.param(not_a_number, r"probes\.0\.outcomes\.0\.values|NaN", marks=accepted),
-        pytest.param(infinite_cost, r"probes\.0\.cost_s|Infinity", marks=accepted),
+        (not_a_number, r"probes\.0\.outcomes\.0\.values|NaN"),
+        (infinite_cost, r"probes\.0\.cost_s|Infinity"),
         (unknown_kind, r"stages\.parse\.kind"),
         (too_many_values, r"probes\.0\.outcomes\.0\.values"),
     ],
@@ -202,9 +201,9 @@ def doubled_probe(c: dict[str, Any]) -> None:
     ("spoil", "says"),
     [
         (unknown_quantity, "step_time"),
-        pytest.param(wrong_unit, "kg", marks=accepted),
-        pytest.param(unknown_need, "nobody's probe", marks=accepted),
-        pytest.param(doubled_probe, "arms in turns", marks=accepted),
+        (wrong_unit, "kg"),
+        (unknown_need, "nobody's probe"),
+        (doubled_probe, "arms in turns"),
     ],
 )
 def test_a_case_that_could_not_be_played_is_refused_before_it_starts(spoil, says):

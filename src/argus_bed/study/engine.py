@@ -181,11 +181,11 @@ class Study:
         if n < 1:
             raise ValueRejected(f"n={n}: ask for at least one measurement")
         self._sync()
+        if judge(self._stand()).status is not Status.OPEN:
+            return []
         history = self._ledger.history(self._id)
         if history.pending:
             return list(history.pending[:n])
-        if judge(self._stand()).status is not Status.OPEN:
-            return []
         scored = self.score()
         worth = [s for s in scored if s.gain.bits >= self.policy.min_gain_bits and not s.blocked]
         if lacks_comparison(self._stand()):

@@ -24,6 +24,8 @@ MAD_TO_SD = 1.4826
 UNPAIRED_DRIFT = 0.02  # sd between two readings of one arm apart in time (assumption)
 SETTING_VOIDS = 0.9  # catalogue section 2: timing events with one hardware queue, P = 0.9
 MAX_DOF = 30.0
+COUNT_CAP = math.log(50.0)
+"""From nothing to fifty is as telling as from nothing to a million."""
 
 
 @dataclass(frozen=True)
@@ -156,17 +158,24 @@ def _contrast(
         mine, theirs = [v / my_step for v in mine], [v / their_step for v in theirs]
     a = [about.to_link(v) for v in mine]
     b = [about.to_link(v) for v in theirs]
+    cap = COUNT_CAP if about.family is Family.COUNT else math.inf
     paired = same_run and sample.paired and other.paired and len(a) == len(b)
     if paired:
         differences = [x - y for x, y in zip(a, b, strict=True)]
-        return Read(planned, _summary(planned, differences), sample.values, other.values)
+        found = _capped(_summary(planned, differences), cap)
+        return Read(planned, found, sample.values, other.values)
     drift = 0.0 if same_run and sample.paired else UNPAIRED_DRIFT
     one = _summary(planned, a, math.sqrt(0.5))
     two = _summary(planned, b, math.sqrt(0.5))
     noise = math.sqrt(one.measurement.noise**2 + two.measurement.noise**2 + drift**2)
     dof = min(one.measurement.dof, two.measurement.dof)
     reading = Reading(replace(planned, noise=noise, dof=dof), one.value - two.value)
+    reading = _capped(reading, cap)
     return Read(planned, reading, sample.values, other.values)
+
+
+def _capped(reading: Reading, cap: float) -> Reading:
+    return replace(reading, value=min(max(reading.value, -cap), cap))
 
 
 def _summary(planned: Measurement, values: Sequence[float], share_of_noise: float = 1.0) -> Reading:

@@ -24,7 +24,7 @@ from argus_bed.anatomy import (
     StageKind,
 )
 from argus_bed.contrast import planned_readings
-from argus_bed.errors import FileRejected, UnknownName
+from argus_bed.errors import FileRejected, UnknownName, UsageError
 from argus_bed.probe import Observation, Plan, Price, Sample, SideEffect
 from argus_bed.quantity import convert
 
@@ -43,7 +43,7 @@ CIRCUMSTANCE = {
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class OutcomeSpec(_Strict):
@@ -157,6 +157,20 @@ def load_case(path: str | Path) -> Case:
         ) from error
 
 
+def _check_probes(case: Case) -> None:
+    """Raise unless every probe's name, needs, quantities, units and values can be meant."""
+    names = [p.name for p in case.probes]
+    for spec in case.probes:
+        if names.count(spec.name) > 1:
+            raise FileRejected(f"probe {spec.name!r} stands twice")
+        for need in spec.needs:
+            if need not in names:
+                raise UnknownName(f"probe that {spec.name!r} needs:", need, names)
+        for outcome in spec.outcomes:
+            for value in outcome.values:
+                convert(value, outcome.unit, outcome.quantity)
+
+
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
@@ -172,6 +186,10 @@ class RecordedSystem:
     def __init__(self, case: Case) -> None:
         self.case = case
         self.question = case.question
+        try:
+            _check_probes(case)
+        except UsageError as error:
+            raise FileRejected(f"case {case.name!r}: {error}") from error
         self._probes = {p.name: p for p in case.probes}
         self.frame = _frame(case)
 
