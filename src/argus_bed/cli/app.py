@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
 import traceback
@@ -13,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from argus_bed.cli import cases, lists, loop, output, project, storage
-from argus_bed.errors import ArgusBedError
+from argus_bed.errors import ArgusBedError, UsageError
 
 INTERRUPTED = 130
 INTERNAL = 1
@@ -32,6 +33,7 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         output.reset()
+        words = [*ctx._protected_args, *ctx.args]
         try:
             return super().invoke(ctx)
         except ArgusBedError as error:
@@ -46,7 +48,9 @@ class Commands(TyperGroup):
             # whoever read our output has gone; nobody is left to tell
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(INTERNAL) from error
-        except _TYPER:
+        except _TYPER as error:
+            if output.wants_json(words) and (said := getattr(error, "format_message", None)):
+                output.complain(UsageError(said()), UsageError.exit_code)
             raise
         except Exception as error:
             self._unforeseen(error, debug=bool(ctx.params.get("debug")))
@@ -110,5 +114,8 @@ storage.register(app)
 
 
 def main() -> None:
-    """Entry point of ``argus-bed``."""
+    """Entry point of ``argus-bed``. Being told to end is an interruption like any other."""
+    for name in ("SIGTERM", "SIGHUP"):
+        if signal.getsignal(getattr(signal, name)) is signal.SIG_DFL:  # nohup ignores one
+            signal.signal(getattr(signal, name), signal.default_int_handler)
     app(prog_name="argus-bed")

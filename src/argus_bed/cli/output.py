@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -83,7 +85,20 @@ def fail(error: Exception, code: int) -> None:
     message = str(error) or type(error).__name__
     say(f"argus-bed: {message}")
     if _Chosen.format is Format.JSON:
-        emit("error", {"error": type(error).__name__, "message": message, "exit_code": code})
+        complain(error, code)
+
+
+def complain(error: Exception, code: int) -> None:
+    """The one JSON object of a command that failed."""
+    message = str(error) or type(error).__name__
+    emit("error", {"error": type(error).__name__, "message": message, "exit_code": code})
+
+
+def wants_json(words: Sequence[str]) -> bool:
+    """Whether a command line that could not be read to its end asked for JSON."""
+    said = [b for a, b in pairwise(words) if a == "--format"]
+    said += [w.removeprefix("--format=") for w in words if w.startswith("--format=")]
+    return (said or [os.environ.get("ARGUS_BED_FORMAT", "")])[-1] == Format.JSON
 
 
 def reset() -> None:

@@ -20,6 +20,7 @@ from statistics import median
 from typing import Any
 
 from argus_bed.errors import ConfigError, UsageError, WorkloadFailed
+from argus_bed.execution.child import die_with_parent
 from argus_bed.quantity import convert
 from argus_bed.workload.model import Key, Workload
 
@@ -63,6 +64,7 @@ def step(state: State) -> None:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            preexec_fn=die_with_parent,  # also when nobody is left to stop it
         )
     except OSError as error:
         raise WorkloadFailed(f"{state.argv[0]}: {error.strerror}") from error
