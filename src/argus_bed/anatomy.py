@@ -393,7 +393,10 @@ class Anatomy:
         quantity(name)
         mask = self._mask(name, kinds, changed)
         if mask.any():
-            self._add(mask, by * self.active()[self._condition_of_cell], spread)
+            where = self.active()
+            if quantity(name).link is Link.BINARY:  # "changed" is said of both arms
+                where = self._pt.abs(where - where[0])
+            self._add(mask, by * where[self._condition_of_cell], spread)
 
     def _add(self, mask: Any, size: Any, spread: float) -> None:
         self._shift = self._shift + mask * size
