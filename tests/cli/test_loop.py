@@ -108,7 +108,7 @@ def test_a_study_goes_on_where_it_stopped(argus: Argus, project: Path) -> None:
         (("step_time=-3ms", "--condition", "baseline"), 2, "cannot be negative"),
         (("step_time=3ms", "--condition", "basline"), 2, "did you mean 'baseline'?"),
         (("stage_time=3ms", "--condition", "baseline", "--stage", "scal"), 2, "'scale'"),
-        (("9", "step_time=3ms", "--condition", "baseline"), 2, "unknown run '9'"),
+        (("9", "step_time=3ms", "--condition", "baseline"), 2, "unknown proposal '9'"),
         (("step_time=3ms", "--condition", "baseline", "--took", "nan"), 2, "--took"),
     ],
 )

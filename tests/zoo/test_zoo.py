@@ -57,7 +57,7 @@ def test_the_cause_is_at_work(name: str) -> None:
 def test_ticks_stop_where_the_wait_keeps_the_lock() -> None:
     probe = probes()["gil_ticks"]
     with LocalBench(ZOO["gil"].load()) as bench:
-        (plan,) = probe.plans(bench.target())
+        plan = next(iter(probe.plans(bench.target())))
         read = {s.cell: median(s.values) for s in probe.run(plan, bench, 1).samples}
     found = {(c.quantity, c.condition): v for c, v in read.items()}
     assert found["gil_wait", "candidate"] > 10 * found["gil_wait", "baseline"]

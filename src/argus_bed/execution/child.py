@@ -8,7 +8,6 @@ would compete for the interpreter lock.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import faulthandler
 import gc
@@ -24,22 +23,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from argus_bed.execution.pipes import PipeClosed, receive, send
+from argus_bed.workload.lifetime import die_with_parent
 
-PR_SET_PDEATHSIG = 1
 LOST_PIPE = 97  # exit code: the workload closed descriptors that are not its own
 MAX_TRACE = 4000  # characters of a traceback that travel back
 STACK_SIGNAL = signal.SIGRTMIN + 7  # asks for the Python stack on stderr; unlikely to be taken
-
-
-def die_with_parent(parent: int | None = None) -> None:
-    """Let the kernel end this process when its parent goes (Linux; elsewhere a closed
-    pipe ends it between two requests).
-    """
-    if not sys.platform.startswith("linux"):
-        return
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if parent is not None and os.getppid() != parent:  # it went before we could ask
-        os._exit(1)
 
 
 class Condition:

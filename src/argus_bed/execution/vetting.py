@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import math
-import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from argus_bed.anatomy import Cell, Frame
-from argus_bed.errors import ArgusBedError, ConfigError, ProbeError, ProbeFailed
+from argus_bed.errors import SAID, ArgusBedError, ConfigError, ProbeError, ProbeFailed, in_a_line
 from argus_bed.probe import Bench, Observation, Plan, Probe, Sample, Target
 from argus_bed.quantity import quantity
 
@@ -34,7 +33,7 @@ def planned(probe: Probe, target: Target) -> list[Plan]:
     except ArgusBedError as error:
         raise ConfigError(f"probe {probe.name!r} makes a wrong plan: {_line(error)}") from error
     except Exception as error:
-        raise ConfigError(f"probe {probe.name!r} cannot plan: {_raised(error)}") from error
+        raise ConfigError(f"probe {probe.name!r} cannot plan: {in_a_line(error)}") from error
     return plans
 
 
@@ -50,7 +49,7 @@ def measured(probe: Probe, plan: Plan, bench: Bench, seed: int) -> Observation:
     except ProbeError:
         raise
     except (Exception, SystemExit) as error:
-        raise ProbeFailed(f"probe {probe.name!r} raised {_raised(error)}") from error
+        raise ProbeFailed(f"probe {probe.name!r} raised {in_a_line(error)}") from error
     if not isinstance(found, Observation):
         raise ProbeFailed(
             f"probe {probe.name!r} returned {_short(found)}; an Observation is wanted"
@@ -114,15 +113,8 @@ def _plain(value: Any) -> bool:
     return not isinstance(value, Mapping) or all(isinstance(k, str) for k in value)
 
 
-def _raised(error: BaseException) -> str:
-    """``ValueError: text, at file, line 7``, in one line."""
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f", at {frames[-1].filename}, line {frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}: {_line(error)}{where}"
-
-
 def _line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:400]
+    return " ".join(str(error).split())[:SAID]
 
 
 def _short(value: Any) -> str:

@@ -20,8 +20,8 @@ from statistics import median
 from typing import Any
 
 from argus_bed.errors import ConfigError, UsageError, WorkloadFailed
-from argus_bed.execution.child import die_with_parent
 from argus_bed.quantity import convert
+from argus_bed.workload.lifetime import die_with_parent
 from argus_bed.workload.model import Key, Workload
 
 MAX_LINE = 2**16  # bytes; a longer line is noise
