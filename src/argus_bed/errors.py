@@ -21,7 +21,11 @@
 from __future__ import annotations
 
 import difflib
+import traceback
 from collections.abc import Iterable
+
+SAID = 400
+"""Characters of what somebody else's exception says that a message repeats."""
 
 
 class ArgusBedError(Exception):
@@ -108,3 +112,11 @@ class InferenceError(ArgusBedError):
     """Two ways of computing one posterior disagree, or a density is not finite."""
 
     exit_code = 6
+
+
+def in_a_line(error: BaseException) -> str:
+    """What somebody else's code raised: ``ValueError: text, at mine.py, line 7``."""
+    frames = traceback.extract_tb(error.__traceback__)
+    said = " ".join(str(error).split())[:SAID]
+    where = f", at {frames[-1].filename}, line {frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{': ' if said else ''}{said}{where}"

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Literal
 
 from argus_bed.anatomy import Anatomy, Frame
 from argus_bed.discovery import discover
-from argus_bed.errors import ConfigError, UnknownName
+from argus_bed.errors import ArgusBedError, ConfigError, UnknownName, in_a_line
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -119,7 +119,14 @@ def hypothesis(
     def wrap(changes: Callable[[Anatomy], None]) -> Hypothesis:
         def scoped(step: Anatomy) -> None:
             step.scope = changes.__name__
-            changes(step)
+            try:
+                changes(step)
+            except ArgusBedError:
+                raise
+            except Exception as error:  # a user's file; PyMC raises a dozen types
+                raise ConfigError(
+                    f"hypothesis {changes.__name__!r} does not build: {in_a_line(error)}"
+                ) from error
 
         return Hypothesis(
             name=changes.__name__,

@@ -176,3 +176,56 @@ def test_an_interrupt_is_130_without_a_traceback() -> None:
     assert child.returncode == 130
     assert "interrupted" in errors
     assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "--max-runs", "0", "--format", "json"), "--max-runs"),
+        (("run", "--format=json", "--bogus"), "--bogus"),
+        (("bogus", "--format", "json"), "bogus"),
+        (("tell", "step_time=1", "--format", "json"), "--condition"),
+    ],
+)
+def test_bad_usage_is_an_object_for_programs(
+    argus: Callable[..., object], words: tuple[str, ...], said: str
+) -> None:
+    result = argus(*words)
+    assert result.code == 2  # type: ignore[attr-defined]
+    assert result.json["exit_code"] == 2  # type: ignore[attr-defined]
+    assert said in result.json["message"]  # type: ignore[attr-defined]
+
+
+def test_being_told_to_end_is_an_interruption() -> None:
+    script = (
+        "import os, signal, sys, time\n"
+        "from argus_bed.cli import main, project\n"
+        "project.files = lambda name: os.kill(os.getpid(), signal.SIGTERM) or time.sleep(30)\n"
+        "sys.argv = ['argus-bed', 'init', 'here']\n"
+        "main()\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ran.returncode == 130, ran.stderr
+    assert "interrupted" in ran.stderr
+
+
+def test_a_terminal_without_the_characters(folder: Path) -> None:
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    ran = shell("init", "m\u00fc \u6f22", **ascii_only)
+    assert ran.returncode == 0, ran.stderr
+    assert (folder / "m\u00fc \u6f22" / "workload.py").is_file()
+
+
+def test_names_too_long_to_be_files(argus: Callable[..., object], folder: Path) -> None:
+    result = argus("next", "--workload", "x" * 3000 + ".py")
+    assert result.code == 2  # type: ignore[attr-defined]
+    assert "too long" in result.err  # type: ignore[attr-defined]
+    assert len(result.err) < 500  # type: ignore[attr-defined]
+    for study, said in (("", "at least 1"), ("x" * 3000, "at most 200")):
+        result = argus("status", "--study", study)
+        assert result.code == 2  # type: ignore[attr-defined]
+        assert result.err.startswith("argus-bed: --study: [study] name")  # type: ignore[attr-defined]
+        assert said in result.err  # type: ignore[attr-defined]
+        assert len(result.err) < 500  # type: ignore[attr-defined]

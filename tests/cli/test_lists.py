@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from argus_bed.errors import ConfigError
+
 Argus = Callable[..., Any]
 
 OWN = """
@@ -102,3 +104,37 @@ def test_names_that_nothing_bears(
     result = argus(*words)
     assert result.code == 2
     assert said in result.err
+
+
+@pytest.mark.parametrize(("text", "said"), [("x = (\n", "line 1"), ("\n\n1/0\n", "line 3: Zero")])
+def test_a_file_of_ones_own_that_does_not_load(
+    argus: Callable[..., Any], folder: Path, text: str, said: str
+) -> None:
+    (folder / "mine").mkdir()
+    (folder / "mine" / "bad.py").write_text(text)
+    result = argus("probes", "list", "--set", "study.folders=mine")
+    assert result.code == 2
+    assert said in result.err
+
+
+def test_the_line_is_named_for_a_relative_folder(folder: Path) -> None:
+    from argus_bed.discovery import load_file
+
+    (folder / "bad.py").write_text("\n\nraise ValueError('one\\ntwo')\n")
+    with pytest.raises(ConfigError, match=r"^bad\.py, line 3: ValueError: one two$"):
+        load_file(Path("bad.py"))
+
+
+def test_a_hypothesis_that_does_not_build_is_named() -> None:
+    from argus_bed.anatomy import BASELINE, CANDIDATE, Anatomy, Condition, Frame
+    from argus_bed.hypothesis import hypothesis
+
+    @hypothesis(claim="It breaks.", part="thread")
+    def broken(step: Anatomy) -> None:
+        raise ValueError("one\ntwo")
+
+    frame = Frame("step_time", (Condition(BASELINE), Condition(CANDIDATE)), (), ())
+    with pytest.raises(
+        ConfigError, match=r"hypothesis 'broken' does not build: ValueError: one two, at .*line"
+    ):
+        broken.model(frame)

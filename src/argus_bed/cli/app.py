@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -118,4 +119,7 @@ def main() -> None:
     for name in ("SIGTERM", "SIGHUP"):
         if signal.getsignal(getattr(signal, name)) is signal.SIG_DFL:  # nohup ignores one
             signal.signal(getattr(signal, name), signal.default_int_handler)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that has no such character
+            stream.reconfigure(errors="replace")
     app(prog_name="argus-bed")
