@@ -65,7 +65,7 @@ class BoundCheck(Probe):
                 measurements=tuple(
                     absolute(target.frame, "bandwidth_ratio", 1, arm, stage) for arm in ARMS
                 ),
-                price=Price(0.3, 0.0, 0.0, "measured: copying a few buffers"),
+                price=Price(0.3, 0.0, 0.0, "assumption: copying a few buffers"),
                 reads=cells,
             )
 

@@ -45,7 +45,7 @@ class GcCallbacks(PairedProbe):
     locality = "the interpreter of one process"
     objective_check = "gc.set_debug(gc.DEBUG_STATS) prints each collection with its time"
     perturbation = 0.001
-    price_source = "measured: under 1 us a collection; blocks x arms, half of them without"
+    price_source = "assumption: under 1 us a collection; blocks x arms, half of them without"
 
     def reads(self, target: Target) -> list[Key]:
         return [("gc_pause", None), ("gc_collections", None)]

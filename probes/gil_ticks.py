@@ -88,7 +88,7 @@ class GilTicks(PairedProbe):
         ),
     )
     perturbation = 0.01
-    price_source = "measured: a wake-up a millisecond; 15 ms of idle ticks before each block"
+    price_source = "assumption: a wake-up a millisecond; 15 ms of idle ticks before each block"
 
     def reads(self, target: Target) -> list[Key]:
         return [("gil_wait", None), ("progress_rate", None)]

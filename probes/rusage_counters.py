@@ -51,7 +51,7 @@ class RusageCounters(PairedProbe):
     locality = "the whole process, all threads"
     objective_check = "/usr/bin/time -v, or pidstat -w -r on the process"
     perturbation = 0.0005
-    price_source = "measured: two system calls a block; blocks x arms, half of them without"
+    price_source = "assumption: two system calls a block; blocks x arms, half of them without"
 
     def reads(self, target: Target) -> list[Key]:
         names = ("cpu_time", "fault_time", "page_faults", "voluntary_switches")

@@ -50,7 +50,7 @@ class StageTimer(PairedProbe):
     locality = "named stages, in every thread"
     objective_check = "print a clock before and after one stage and compare"
     perturbation = 0.002
-    price_source = "measured: about 1 us a stage; blocks x arms, half of them without timers"
+    price_source = "assumption: about 1 us a stage; blocks x arms, half of them without timers"
 
     def reads(self, target: Target) -> list[Key]:
         stages = [s for s in target.frame.stages if s.kind in TIMED]

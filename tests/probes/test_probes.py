@@ -142,7 +142,6 @@ def test_alone_and_against_the_bound(observed: Any) -> None:
 STEP_OP_S = 2 * toy.STEP_S / 10
 
 
-@pytest.mark.promise("A22")
 def test_instruments_measure_their_own_disturbance(
     observed: dict[str, tuple[Plan, Observation]],
 ) -> None:
