@@ -11,7 +11,7 @@ import numpy as np
 
 from argus_bed.anatomy import Cell, Frame
 from argus_bed.contrast import shows_metric
-from argus_bed.design.gain import Gain, gains, separations
+from argus_bed.design.gain import CHEAP, DEFAULT, Gain, gains, race, separations
 from argus_bed.design.price import Scored, order, price_of, tied
 from argus_bed.design.price import score as bits_per_second
 from argus_bed.inference.belief import Belief
@@ -69,17 +69,11 @@ def score_plans(
     finished = tuple(done)
     plans = system.plans(known, finished)
     cleaned = [disturbed(p.measurements, system.side_effects(p), known) for p in plans]
+    prices = [price_of(plan.price, harm=policy.harm) for plan in plans]
+    expected = race(belief, cleaned, prices, target=target, rounds=(CHEAP, DEFAULT))
     found = [
-        ScoredPlan(
-            plan,
-            measurements,
-            gain,
-            price_of(plan.price, harm=policy.harm),
-            blocked(plan, policy, left_s, approved),
-        )
-        for plan, measurements, gain in zip(
-            plans, cleaned, gains(belief, cleaned, target=target), strict=True
-        )
+        ScoredPlan(plan, measurements, gain, price, blocked(plan, policy, left_s, approved))
+        for plan, measurements, gain, price in zip(plans, cleaned, expected, prices, strict=True)
     ]
     if not any(s.gain.bits >= policy.min_gain_bits and not s.blocked for s in found):
         found += _two_steps(system, belief, known, finished, policy, found, target)
