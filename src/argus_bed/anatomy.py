@@ -33,7 +33,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from argus_bed.errors import ConfigError, UnknownName
+from argus_bed.errors import ConfigError, UnknownName, ValueRejected
 from argus_bed.quantity import TENTH, Family, Link, quantity
 
 BASELINE = "baseline"
@@ -391,6 +391,8 @@ class Anatomy:
         ``kind`` and ``changed`` are shifted.
         """
         quantity(name)
+        if isinstance(by, int | float) and not np.isfinite(by):
+            raise ValueRejected(f"moves({name!r}, {by}): a size must be a finite number")
         mask = self._mask(name, kinds, changed)
         if mask.any():
             where = self.active()

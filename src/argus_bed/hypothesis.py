@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from argus_bed.anatomy import Anatomy, Frame
 from argus_bed.discovery import discover
@@ -113,6 +113,8 @@ def hypothesis(
     """
     if not claim.strip():
         raise ConfigError("a hypothesis needs a claim: one sentence that could be false")
+    if part not in get_args(Part):
+        raise ConfigError(f"part={part!r}: one of {', '.join(get_args(Part))}")
     if not (math.isfinite(weight) and weight > 0):
         raise ConfigError(f"weight={weight!r}: prior odds are a positive number")
 
