@@ -12,8 +12,8 @@ from typing import Any
 
 from argus_bed.probes._paired import ARMS, contrast
 
-from argus_bed.anatomy import Cell
 from argus_bed.errors import ProbeUnavailable
+from argus_bed.frame import Cell
 from argus_bed.probe import Bench, Observation, Plan, Price, Probe, Sample, Target
 
 ROUNDS = 8

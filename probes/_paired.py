@@ -12,9 +12,9 @@ from math import ceil, log, sqrt
 from statistics import median
 from typing import Any
 
-from argus_bed.anatomy import BASELINE, CANDIDATE, Cell, Frame, benign
 from argus_bed.contrast import SINGLE_READING
 from argus_bed.errors import ProbeFailed
+from argus_bed.frame import BASELINE, CANDIDATE, Cell, Frame, benign
 from argus_bed.probe import (
     BARE,
     Bench,

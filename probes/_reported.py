@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from argus_bed.probes._paired import ARMS, Key, block_s, measured, samples
 
-from argus_bed.anatomy import Cell
 from argus_bed.errors import ProbeFailed
+from argus_bed.frame import Cell
 from argus_bed.probe import Bench, Observation, Plan, Price, Probe, Target
 
 BLOCKS = 8

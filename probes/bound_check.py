@@ -10,7 +10,7 @@ from typing import Any
 
 from argus_bed.probes._paired import ARMS, absolute
 
-from argus_bed.anatomy import Cell
+from argus_bed.frame import Cell
 from argus_bed.probe import Bench, Observation, Plan, Price, Probe, Sample, Target
 
 BUFFER = 2**26  # bytes per thread, several times a core's share of the last cache

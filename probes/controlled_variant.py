@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from argus_bed.probes._paired import block_s, contrast, samples
 
-from argus_bed.anatomy import BASELINE, CANDIDATE, Cell, Condition, Frame
+from argus_bed.frame import BASELINE, CANDIDATE, Cell, Condition, Frame
 from argus_bed.probe import Bench, Observation, Plan, Price, Probe, Target
 
 BLOCKS = (12, 4)  # by default, and in a hurry for effects that are large

@@ -9,8 +9,8 @@ from typing import Any
 
 from argus_bed.probes._paired import Key, absolute, block_s
 
-from argus_bed.anatomy import BASELINE, CANDIDATE, Cell
 from argus_bed.errors import ProbeFailed
+from argus_bed.frame import BASELINE, CANDIDATE, Cell
 from argus_bed.probe import BARE, Bench, Observation, Plan, Price, Probe, Sample, Target
 
 BLOCKS = 10

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from argus_bed.probes._paired import ARMS, block_s, contrast, samples
 
-from argus_bed.anatomy import Cell
+from argus_bed.frame import Cell
 from argus_bed.probe import Bench, Observation, Plan, Price, Probe, Target
 
 BLOCKS = (12, 4, 40)  # by default, in a hurry, and for small effects

@@ -9,8 +9,8 @@ from typing import Any
 from argus_bed.probes._paired import ARMS, Key, PairedProbe, absolute, contrast
 from argus_bed.probes._stages import StageClock
 
-from argus_bed.anatomy import BASELINE
 from argus_bed.errors import ProbeFailed
+from argus_bed.frame import BASELINE
 from argus_bed.probe import Instrument, Measurement, Plan, Sample, Target
 
 TIMED = ("compute", "communication", "copy", "host", "wait", "other")

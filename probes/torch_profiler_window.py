@@ -8,8 +8,8 @@ from typing import Any
 
 from argus_bed.probes._paired import ARMS, block_s, measured
 
-from argus_bed.anatomy import Cell
 from argus_bed.errors import ProbeFailed
+from argus_bed.frame import Cell
 from argus_bed.probe import (
     Bench,
     Measurement,

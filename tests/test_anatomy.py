@@ -7,18 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from argus_bed.anatomy import (
-    BASELINE,
-    CANDIDATE,
-    Anatomy,
-    Cell,
-    Condition,
-    Frame,
-    Stage,
-    benign,
-    is_metric,
-)
+from argus_bed.anatomy import Anatomy
 from argus_bed.errors import ConfigError, UnknownName
+from argus_bed.frame import BASELINE, CANDIDATE, Cell, Condition, Frame, Stage, benign, is_metric
 from argus_bed.hypothesis import Hypothesis, hypothesis
 
 ARMS = (Condition(BASELINE), Condition(CANDIDATE))

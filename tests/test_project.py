@@ -17,8 +17,8 @@ import pytest
 import argus_bed
 from argus_bed import hypothesis as decorator
 from argus_bed import promises
-from argus_bed.anatomy import Cell, Condition, Frame
 from argus_bed.doctor import HYPOTHESIS_TEXTS, PROBE_TEXTS, blanks
+from argus_bed.frame import Cell, Condition, Frame
 from argus_bed.hypothesis import Hypothesis
 from argus_bed.hypothesis import catalogue as hypotheses
 from argus_bed.probe import Probe, Target
@@ -34,7 +34,17 @@ FLOORS = (
     {"cli", "mcp", "config", "doctor", "promises", "__init__"},
     {"study", "zoo", "testing"},
     {"design", "inference", "execution", "ledger", "report", "readers"},
-    {"anatomy", "contrast", "hypothesis", "probe", "workload", "discovery", "models", "probes"},
+    {
+        "anatomy",
+        "frame",
+        "contrast",
+        "hypothesis",
+        "probe",
+        "workload",
+        "discovery",
+        "models",
+        "probes",
+    },
     {"quantity", "errors"},
 )
 # Records of a study are plain data that the ledger keeps and the report shows; like the
@@ -81,7 +91,7 @@ def test_imports_run_one_way() -> None:
 
 
 def test_hypotheses_and_probes_import_only_the_vocabulary() -> None:
-    vocabulary = {"quantity", "anatomy", "hypothesis", "probe", "errors", "contrast"}
+    vocabulary = {"quantity", "anatomy", "frame", "hypothesis", "probe", "errors", "contrast"}
     for room, path in _files():
         if room not in ("models", "probes"):
             continue

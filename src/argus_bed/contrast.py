@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from argus_bed.anatomy import BASELINE, CANDIDATE, Cell, Frame, benign, is_metric
+from argus_bed.frame import BASELINE, CANDIDATE, Cell, Frame, benign, is_metric
 from argus_bed.probe import Measurement, Sample
 from argus_bed.quantity import Family, quantity
 

@@ -22,9 +22,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from argus_bed.anatomy import Anatomy, Frame
+from argus_bed.anatomy import Anatomy
 from argus_bed.discovery import discover
 from argus_bed.errors import ArgusBedError, ConfigError, UnknownName, in_a_line
+from argus_bed.frame import Frame
 
 if TYPE_CHECKING:
     import pymc as pm

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from argus_bed.anatomy import Cell, Frame
 from argus_bed.discovery import discover
+from argus_bed.frame import Cell, Frame
 
 Risk = Literal["none", "rebuild", "numerics", "concurrency", "production"]
 """What a run changes beyond time. All but ``none`` and ``rebuild`` wait for a person."""
@@ -32,7 +32,7 @@ class Measurement:
     Given the hypothesis, the link-space value is, with probability 1 - coincidence,
     location-scale around ``cells[cell] - cells[against]`` with variance
     ``noise**2 + benign**2 + free[cell]**2``, and otherwise a Student-t of scale
-    `anatomy.COINCIDENCE_SPREAD`: the quantity moved for reasons of its own.
+    `frame.COINCIDENCE_SPREAD`: the quantity moved for reasons of its own.
 
     noise : sd of the reading given the cell (sampling, pairing, drift), link space.
     benign : sd of the cell itself between conditions; repeating does not average it out.

@@ -126,7 +126,8 @@ def test_the_line_is_named_for_a_relative_folder(folder: Path) -> None:
 
 
 def test_a_hypothesis_that_does_not_build_is_named() -> None:
-    from argus_bed.anatomy import BASELINE, CANDIDATE, Anatomy, Condition, Frame
+    from argus_bed.anatomy import Anatomy
+    from argus_bed.frame import BASELINE, CANDIDATE, Condition, Frame
     from argus_bed.hypothesis import hypothesis
 
     @hypothesis(claim="It breaks.", part="thread")

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import pymc as pm
 import pytest
 
-from argus_bed.anatomy import Anatomy, Cell, Condition, Frame
+from argus_bed.anatomy import Anatomy
+from argus_bed.frame import Cell, Condition, Frame
 from argus_bed.hypothesis import Hypothesis
 from argus_bed.probe import Measurement
 

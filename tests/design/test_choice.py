@@ -9,9 +9,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from argus_bed.anatomy import Cell, Frame
 from argus_bed.design.gain import gains
 from argus_bed.design.price import score
+from argus_bed.frame import Cell, Frame
 from argus_bed.hypothesis import Hypothesis
 from argus_bed.inference.belief import Belief
 from argus_bed.probe import Measurement

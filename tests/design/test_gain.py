@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from argus_bed.anatomy import Frame, benign
 from argus_bed.design.gain import CHEAP, contenders, gains, race, separation, separations
 from argus_bed.errors import UsageError, ValueRejected
+from argus_bed.frame import Frame, benign
 from argus_bed.hypothesis import Hypothesis, catalogue
 from argus_bed.inference.belief import Belief
 from argus_bed.probe import Measurement, Reading

@@ -9,7 +9,7 @@ import sys
 import time
 from typing import Any
 
-from argus_bed.anatomy import Stage
+from argus_bed.frame import Stage
 from argus_bed.workload import Knob, Workload, stage
 
 

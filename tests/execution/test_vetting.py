@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from argus_bed.anatomy import BASELINE, CANDIDATE, Cell, Condition, Frame
 from argus_bed.errors import ConfigError, ProbeFailed, ProbeUnavailable, UsageError
 from argus_bed.execution.vetting import measured, planned
+from argus_bed.frame import BASELINE, CANDIDATE, Cell, Condition, Frame
 from argus_bed.probe import Bench, Measurement, Observation, Plan, Price, Probe, Sample, Target
 
 ARMS = (BASELINE, CANDIDATE)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from argus_bed.anatomy import Cell, Frame
 from argus_bed.design.gain import gains
 from argus_bed.errors import UnknownName, UsageError, ValueRejected
+from argus_bed.frame import Cell, Frame
 from argus_bed.hypothesis import catalogue
 from argus_bed.inference.belief import Belief
 from argus_bed.probe import Measurement, Reading

@@ -7,8 +7,8 @@ import pymc as pm
 import pytest
 import torch
 
-from argus_bed.anatomy import Frame
 from argus_bed.errors import InferenceError
+from argus_bed.frame import Frame
 from argus_bed.hypothesis import catalogue
 from argus_bed.inference.bridge import INTERPRETED, TorchModel, convert
 

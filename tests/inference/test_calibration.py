@@ -14,7 +14,7 @@ import pytest
 import torch
 from scipy import stats
 
-from argus_bed.anatomy import Frame
+from argus_bed.frame import Frame
 from argus_bed.hypothesis import catalogue
 from argus_bed.inference.belief import Belief
 from argus_bed.inference.likelihood import density

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from argus_bed.anatomy import COINCIDENCE_SPREAD, Cell, Frame
 from argus_bed.errors import UnknownName, ValueRejected
+from argus_bed.frame import COINCIDENCE_SPREAD, Cell, Frame
 from argus_bed.inference.evidence import Evidence, merge
 from argus_bed.probe import Measurement, Reading
 

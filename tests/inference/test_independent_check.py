@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from argus_bed.anatomy import Frame
 from argus_bed.errors import InferenceError
+from argus_bed.frame import Frame
 from argus_bed.hypothesis import Hypothesis, catalogue
 from argus_bed.inference.belief import Belief
 from argus_bed.inference.check import Check, check

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from argus_bed.anatomy import BASELINE, CANDIDATE, Cell, Condition, Frame, Stage
 from argus_bed.contrast import planned_readings
+from argus_bed.frame import BASELINE, CANDIDATE, Cell, Condition, Frame, Stage
 from argus_bed.hypothesis import NO_EFFECT, NONE_OF_THESE, Hypothesis, catalogue
 from argus_bed.inference.belief import Belief
 from argus_bed.probe import Reading, Sample

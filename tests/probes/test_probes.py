@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from argus_bed.anatomy import Cell
 from argus_bed.errors import ProbeFailed
 from argus_bed.execution import LocalBench
+from argus_bed.frame import Cell
 from argus_bed.probe import Observation, Plan, Probe, Target, catalogue
 from argus_bed.quantity import quantity
 
@@ -155,7 +155,7 @@ def test_instruments_measure_their_own_disturbance(
 def test_a_stage_that_no_step_enters_is_said() -> None:
     from dataclasses import replace
 
-    from argus_bed.anatomy import Stage
+    from argus_bed.frame import Stage
 
     gone = replace(toy.workload, stages=(Stage("gone", changed=True),), operations={}, claims=())
     with LocalBench(gone) as bench:
@@ -167,7 +167,7 @@ def test_a_stage_that_no_step_enters_is_said() -> None:
 
 
 USER = """
-from argus_bed.anatomy import Cell
+from argus_bed.frame import Cell
 from argus_bed.probe import Observation, Plan, Price, Probe, Sample
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from argus_bed.anatomy import Stage
+from argus_bed.frame import Stage
 from argus_bed.workload import Claim, Knob, Workload, stage
 
 STEP_S = 0.002

@@ -111,7 +111,7 @@ def test_names_of_readings_come_apart(text: str, parts: tuple) -> None:
 
 
 def test_names_match_what_a_measurement_calls_itself() -> None:
-    from argus_bed.anatomy import Cell
+    from argus_bed.frame import Cell
     from argus_bed.probe import Measurement
 
     measured = Measurement(Cell("gil_wait", "candidate", "io"), Cell("gil_wait", "baseline", "io"))

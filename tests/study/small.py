@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from argus_bed.anatomy import BASELINE, CANDIDATE, Cell, Condition, Frame
 from argus_bed.contrast import planned_readings
 from argus_bed.errors import ProbeFailed
+from argus_bed.frame import BASELINE, CANDIDATE, Cell, Condition, Frame
 from argus_bed.hypothesis import catalogue, select
 from argus_bed.ledger import Ledger
 from argus_bed.probe import Observation, Plan, Price, Sample

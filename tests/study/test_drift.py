@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from argus_bed.anatomy import BASELINE, CANDIDATE, Cell, Condition, Frame
+from argus_bed.frame import BASELINE, CANDIDATE, Cell, Condition, Frame
 from argus_bed.hypothesis import NO_EFFECT, catalogue
 from argus_bed.inference.belief import Belief
 from argus_bed.probe import Measurement, Price, Sample

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from argus_bed.anatomy import BASELINE, CANDIDATE, Cell
 from argus_bed.errors import ConfigError, UsageError, ValueRejected
+from argus_bed.frame import BASELINE, CANDIDATE, Cell
 from argus_bed.hypothesis import NO_EFFECT, NONE_OF_THESE, catalogue, select
 from argus_bed.ledger import Ledger
 from argus_bed.probe import Observation, Plan, Price

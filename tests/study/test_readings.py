@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from argus_bed.anatomy import BASELINE, CANDIDATE, Cell, Condition, Frame, Stage
 from argus_bed.contrast import partner, planned_readings, shows_metric
+from argus_bed.frame import BASELINE, CANDIDATE, Cell, Condition, Frame, Stage
 from argus_bed.probe import Measurement, Sample, SideEffect
 from argus_bed.study.readings import disturbed, to_readings, void_probability
 

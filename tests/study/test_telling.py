@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from argus_bed.anatomy import CANDIDATE, Cell
 from argus_bed.errors import UnitError, UnknownName, UsageError, ValueRejected
+from argus_bed.frame import CANDIDATE, Cell
 from argus_bed.records import RunState
 from tests.study.small import CONFOUNDED, case, opened, without
 

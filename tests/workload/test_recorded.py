@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from argus_bed.anatomy import BASELINE, CANDIDATE, Cell
 from argus_bed.errors import FileRejected
+from argus_bed.frame import BASELINE, CANDIDATE, Cell
 from argus_bed.records import Verdict
 from argus_bed.study.replay import study_of
 from argus_bed.workload.recorded import MAX_BYTES, Case, RecordedSystem, load_case

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from argus_bed.anatomy import Stage
 from argus_bed.errors import ConfigError, UnknownName
 from argus_bed.execution import LocalBench
+from argus_bed.frame import Stage
 from argus_bed.workload import Claim, Knob, Workload, load
 
 FILE = """

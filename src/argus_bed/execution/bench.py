@@ -14,10 +14,10 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from argus_bed.anatomy import BASELINE, CANDIDATE
 from argus_bed.errors import UnknownName, UsageError
 from argus_bed.execution.environment import environment
 from argus_bed.execution.supervisor import Child
+from argus_bed.frame import BASELINE, CANDIDATE
 from argus_bed.probe import BARE, Instrument, Target
 from argus_bed.workload.model import Workload
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from argus_bed.anatomy import Cell, Frame
 from argus_bed.errors import SAID, ArgusBedError, ConfigError, ProbeError, ProbeFailed, in_a_line
+from argus_bed.frame import Cell, Frame
 from argus_bed.probe import Bench, Observation, Plan, Probe, Sample, Target
 from argus_bed.quantity import quantity
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from argus_bed.anatomy import Frame
 from argus_bed.errors import InferenceError, UnknownName, UsageError
+from argus_bed.frame import Frame
 from argus_bed.hypothesis import Hypothesis, prior_probabilities
 from argus_bed.inference.bridge import TorchModel, convert
 from argus_bed.inference.evidence import Evidence

@@ -18,8 +18,8 @@ import pymc as pm
 import pytensor.tensor as pt
 from scipy import stats
 
-from argus_bed.anatomy import COINCIDENCE_SPREAD, Frame
 from argus_bed.errors import InferenceError
+from argus_bed.frame import COINCIDENCE_SPREAD, Frame
 from argus_bed.hypothesis import Hypothesis
 from argus_bed.probe import Measurement, Reading
 

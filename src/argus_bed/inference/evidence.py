@@ -17,8 +17,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from argus_bed.anatomy import COINCIDENCE_SPREAD, Cell
 from argus_bed.errors import ValueRejected
+from argus_bed.frame import COINCIDENCE_SPREAD, Cell
 from argus_bed.inference.likelihood import MIN_SCALE, Density, density, location
 from argus_bed.probe import Measurement, Reading
 

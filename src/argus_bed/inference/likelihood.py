@@ -26,8 +26,8 @@ import torch
 from scipy import special
 from torch import Tensor
 
-from argus_bed.anatomy import COINCIDENCE_SPREAD, Cell
 from argus_bed.errors import UnknownName
+from argus_bed.frame import COINCIDENCE_SPREAD, Cell
 from argus_bed.probe import Measurement
 
 COINCIDENCE_DOF = 3.0

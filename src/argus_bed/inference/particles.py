@@ -22,8 +22,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from argus_bed.anatomy import Cell
 from argus_bed.errors import InferenceError
+from argus_bed.frame import Cell
 from argus_bed.inference import bridging
 from argus_bed.inference.bridge import TorchModel
 from argus_bed.inference.evidence import Evidence

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argus_bed.anatomy import Cell
 from argus_bed.contrast import planned_readings
 from argus_bed.errors import ProbeError, StorageError, UnknownName, UsageError, ValueRejected
+from argus_bed.frame import Cell
 from argus_bed.hypothesis import Hypothesis, prior_probabilities
 from argus_bed.inference.belief import Belief
 from argus_bed.ledger import Ledger

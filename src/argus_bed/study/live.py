@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from argus_bed.anatomy import Cell, Frame
 from argus_bed.errors import ConfigError, ProbeUnavailable
 from argus_bed.execution import LocalBench
 from argus_bed.execution.vetting import announced, measured, planned
+from argus_bed.frame import Cell, Frame
 from argus_bed.probe import Observation, Plan, Probe, Sample, SideEffect
 from argus_bed.study.system import System
 from argus_bed.workload import Workload

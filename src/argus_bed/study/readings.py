@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from argus_bed.anatomy import Cell, Frame
+from argus_bed.frame import Cell, Frame
 from argus_bed.probe import Measurement, Reading, Sample, SideEffect
 from argus_bed.quantity import TENTH, Family, Link, quantity
 

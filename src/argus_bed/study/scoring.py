@@ -9,11 +9,11 @@ from typing import Literal
 
 import numpy as np
 
-from argus_bed.anatomy import Cell, Frame
 from argus_bed.contrast import shows_metric
 from argus_bed.design.gain import CHEAP, DEFAULT, Gain, gains, race, separations
 from argus_bed.design.price import Scored, order, price_of, tied
 from argus_bed.design.price import score as bits_per_second
+from argus_bed.frame import Cell, Frame
 from argus_bed.inference.belief import Belief
 from argus_bed.probe import Measurement, Plan, Sample
 from argus_bed.report.view import Pair

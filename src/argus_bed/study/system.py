@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from argus_bed.anatomy import Cell, Frame
+from argus_bed.frame import Cell, Frame
 from argus_bed.probe import Observation, Plan, Sample, SideEffect
 
 

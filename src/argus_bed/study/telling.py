@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argus_bed.anatomy import Cell, Condition
+from argus_bed.frame import Cell, Condition
 from argus_bed.probe import Sample
 from argus_bed.records import ReadingRecord
 from argus_bed.report.describe import value as value_in_words

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from argus_bed.anatomy import Frame
 from argus_bed.contrast import shows_metric
+from argus_bed.frame import Frame
 from argus_bed.hypothesis import NO_EFFECT, NONE_OF_THESE, Hypothesis
 from argus_bed.probe import Measurement
 from argus_bed.records import Run, RunState, Status, Verdict

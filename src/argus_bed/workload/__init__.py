@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from argus_bed.workload.stages import stage as stage
 
 if TYPE_CHECKING:
-    from argus_bed.anatomy import Stage as Stage
+    from argus_bed.frame import Stage as Stage
     from argus_bed.workload.command import command as command
     from argus_bed.workload.loading import load as load
     from argus_bed.workload.model import Claim as Claim
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Claim": "argus_bed.workload.model",
     "Knob": "argus_bed.workload.model",
-    "Stage": "argus_bed.anatomy",
+    "Stage": "argus_bed.frame",
     "Workload": "argus_bed.workload.model",
     "command": "argus_bed.workload.command",
     "load": "argus_bed.workload.loading",

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from argus_bed.anatomy import BASELINE, CANDIDATE, Condition, Frame, Stage
 from argus_bed.errors import ConfigError, UnknownName
+from argus_bed.frame import BASELINE, CANDIDATE, Condition, Frame, Stage
 from argus_bed.probe import Risk
 from argus_bed.quantity import quantity
 

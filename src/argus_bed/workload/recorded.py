@@ -14,17 +14,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from argus_bed.anatomy import (
-    BASELINE,
-    CANDIDATE,
-    Cell,
-    Condition,
-    Frame,
-    Stage,
-    StageKind,
-)
 from argus_bed.contrast import planned_readings
 from argus_bed.errors import FileRejected, UnknownName, UsageError
+from argus_bed.frame import BASELINE, CANDIDATE, Cell, Condition, Frame, Stage, StageKind
 from argus_bed.probe import Observation, Plan, Price, Sample, SideEffect
 from argus_bed.quantity import convert
 
