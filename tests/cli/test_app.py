@@ -154,7 +154,9 @@ def test_a_reader_that_leaves_is_no_error_message(folder: Path) -> None:
 
 def test_an_interrupt_is_130_without_a_traceback() -> None:
     script = (
-        "import time, typer\n"
+        "import signal, time, typer\n"
+        # a shell that runs its tests in the background lets them inherit an ignored signal
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from argus_bed.cli.app import Commands\n"
         "app = typer.Typer(cls=Commands)\n"
         "@app.callback()\n"
@@ -172,7 +174,10 @@ def test_an_interrupt_is_130_without_a_traceback() -> None:
     assert child.stdout.readline() == "ready\n"
     time.sleep(0.1)
     child.send_signal(signal.SIGINT)
-    _, errors = child.communicate(timeout=30)
+    try:
+        _, errors = child.communicate(timeout=30)
+    finally:
+        child.kill()
     assert child.returncode == 130
     assert "interrupted" in errors
     assert "Traceback" not in errors
