@@ -7,6 +7,7 @@ it by what the blocks themselves show.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil, log, sqrt
 from statistics import median
@@ -117,15 +118,17 @@ class PairedProbe(Probe):
     def applies(self, target: Target) -> bool:
         return True
 
+    @abstractmethod
     def reads(self, target: Target) -> list[Key]:
-        raise NotImplementedError
+        """What the instrument reads on ``target``: quantities, with their stage."""
 
     def settings(self, target: Target) -> Iterable[dict[str, Any]]:
         """What can be chosen beside the number of blocks."""
         return [{}]
 
+    @abstractmethod
     def instrument(self, plan: Plan) -> Instrument | None:
-        raise NotImplementedError
+        """What watches the blocks of ``plan``."""
 
     def measurements(self, target: Target, blocks: int, keys: list[Key]) -> list[Measurement]:
         frame = target.frame

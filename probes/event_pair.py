@@ -94,6 +94,9 @@ class EventPair(PairedProbe):
     perturbation = 0.001
     price_source = "catalogue section 2: 0.5 us resolution, 1-5 us of host time a pair"
 
+    def reads(self, target: Target) -> list[Key]:
+        return [("stage_time", stage.name) for stage in target.frame.stages]
+
     def plans(self, target: Target) -> Iterable[Plan]:
         stages = sorted(target.frame.stages, key=lambda s: s.changed is not True)
         device = "cuda" in target.capabilities
