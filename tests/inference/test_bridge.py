@@ -4,13 +4,16 @@ from collections.abc import Callable
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 import torch
+from pytensor.compile.mode import Mode
 
 from argus_bed.errors import InferenceError
 from argus_bed.frame import Frame
-from argus_bed.hypothesis import catalogue
+from argus_bed.hypothesis import Hypothesis, catalogue, compose
 from argus_bed.inference.bridge import INTERPRETED, TorchModel, convert
+from benchmarks.agreement import library_frame
 
 
 def scales() -> None:
@@ -60,14 +63,50 @@ def test_log_density_is_pymcs(build: Callable[[], None]) -> None:
     agrees(model, convert(model))
 
 
-@pytest.mark.parametrize("name", ["overlap_lost", "none_of_these", "no_effect", "gil_held"])
-def test_library_models_convert(name: str, frame: Frame) -> None:
-    model = catalogue()[name].model(frame)
+KNOWN = catalogue()
+AS_WRITTEN = Mode(linker="py", optimizer=None)  # without the rewriting that the bridge shares
+
+
+@pytest.fixture(scope="module")
+def library() -> Frame:
+    return library_frame(KNOWN)
+
+
+def whole(name: str) -> Hypothesis:
+    """A mechanism, or two at once."""
+    first, *second = name.split("+")
+    return compose(KNOWN[first], KNOWN[second[0]]) if second else KNOWN[name]
+
+
+@pytest.mark.parametrize("name", [*KNOWN, "gil_held+off_critical_path"])
+def test_library_models_are_pymcs(name: str, library: Frame) -> None:
+    """Log density, cells and free, and the gradient of all of them, each to 1e-10.
+
+    The gradient is that of ``logp + w . cells + v . free`` with fixed random w and v, so
+    that no derivative of an output can be wrong unseen.
+    """
+    model = whole(name).model(library)
     converted = convert(model, ("cells", "free"))
-    agrees(model, converted)
-    theta = converted.sample_prior(5, 0)
-    assert converted.outputs(theta)["cells"].shape == (5, len(frame.cells))
-    assert converted.outputs(theta)["free"].shape == (5, len(frame.cells))
+    theta = converted.sample_prior(4, 3).requires_grad_(True)
+    w, v = np.random.default_rng(5).normal(size=(2, len(library.cells)))
+    said = converted.outputs(theta)
+    logp = converted.logp(theta)
+    total = logp + said["cells"] @ torch.as_tensor(w) + said["free"] @ torch.as_tensor(v)
+    (slope,) = torch.autograd.grad(total.sum(), theta)
+
+    density = model.logp()
+    cells, free = model.replace_rvs_by_values([model["cells"], model["free"]])
+    values = [model.rvs_to_values[model[n]] for n in (slot.name for slot in converted.slots)]
+    gradient = pt.grad(density + (w * cells).sum() + (v * free).sum(), values)
+    exact = model.compile_fn(
+        [density, cells, free, *gradient], inputs=values, mode=AS_WRITTEN, point_fn=False
+    )
+    for i, row in enumerate(theta.detach().numpy()):
+        found = exact(*row)  # every variable of the library is a scalar
+        assert logp[i].item() == pytest.approx(float(found[0]), abs=1e-10, rel=0)
+        for n, theirs in zip(("cells", "free"), found[1:3], strict=True):
+            assert said[n][i].detach().numpy() == pytest.approx(theirs, abs=1e-10, rel=0)
+        assert slope[i].numpy() == pytest.approx(np.array(found[3:]), abs=1e-10, rel=1e-10)
 
 
 def test_gradient_is_that_of_finite_differences() -> None:
