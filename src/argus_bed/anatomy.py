@@ -278,12 +278,27 @@ class Anatomy:
         value = value + self._share_cells() + self._slope_cells() + self._standing_cells()
         # under another setting the size of any effect is free
         free2 = self._free2 + self._setting_cells() * (SETTING_FREEDOM * by_cell) ** 2
+        totals = self._total_cells()
+        value = value + totals * step[self._condition_of_cell]
+        free2 = free2 + totals * (SIZE_SPREAD * step[self._condition_of_cell]) ** 2
         # lost time falls into some stage, and the mechanism does not say into which
         extra = pt.zeros(len(frame.conditions)) + self._extra
         lost = pt.log1p(LOST_IN_A_STAGE * extra)
         free2 = free2 + self._stage_cells() * lost[self._condition_of_cell] ** 2
         pm.Deterministic("cells", value)
         pm.Deterministic("free", pt.sqrt(pt.zeros(len(frame.cells)) + free2))
+
+    def _total_cells(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Totals over a part of the work (a request, its first token): they lengthen about
+        as the step does.
+        """
+
+        def total(cell: Cell) -> bool:
+            stage = self.frame.stage(cell.stage)
+            timed = cell.quantity == "stage_time" and not is_metric(self.frame, cell)
+            return timed and stage is not None and stage.kind == "other"
+
+        return np.array([float(total(c)) for c in self.frame.cells])
 
     def _stage_cells(self) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Times of single stages, where they are not the metric of the question."""

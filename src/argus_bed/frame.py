@@ -161,7 +161,7 @@ _BENIGN: dict[Family, tuple[float, float]] = {
     Family.FRACTION: (0.30, 0.15),
     Family.RATIO: (0.10, 0.05),
     Family.STATE: (0.02, 0.10),
-    Family.FLAG: (0.0, 0.10),
+    Family.FLAG: (0.0, 0.02),  # misread; how often it changes by the way is the anatomy's
 }
 _METRIC_BENIGN = (0.003, 0.02)
 _TEMPERATURE_BENIGN = 5.0  # degrees
@@ -203,7 +203,7 @@ def benign(frame: Frame, cell: Cell, against: Cell | None) -> tuple[float, float
         spread = _TEMPERATURE_BENIGN
     if is_metric(frame, cell) and against is not None:
         spread, coincidence = _METRIC_BENIGN
-    elif stage is not None and stage.changed is None and stage.kind != "setting":
+    elif stage is not None and stage.changed is None and stage.kind not in ("setting", "other"):
         spread = max(spread, _UNKNOWN_STAGE_BENIGN)
     if against is not None and not _matched(frame, cell.condition, against.condition):
         for name in (cell.condition, against.condition):

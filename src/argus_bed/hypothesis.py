@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TYPE_CHECKING, Literal, get_args
 
 from argus_bed.anatomy import Anatomy
@@ -41,8 +42,8 @@ Part = Literal[
 
 NO_EFFECT = "no_effect"
 NONE_OF_THESE = "none_of_these"
-COMPOSITE_DISCOUNT = 0.1
-"""Prior odds of a second simultaneous cause (assumption: one cause is ten times as common)."""
+SECOND_CAUSE = 0.1
+"""Prior odds of two causes at once against one (assumption: one is ten times as common)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +62,8 @@ class Hypothesis:
     confused_with : names of the closest rivals.
     sources : where the claim and its priors come from.
     weight : prior odds against an ordinary mechanism.
+    together_with : prior odds that this cause and the one named are at work at once, where
+        they are known to need each other (`SECOND_CAUSE` is for pairs nobody knows).
     causes : names of the mechanisms in it; two for a composite.
     """
 
@@ -74,6 +77,7 @@ class Hypothesis:
     confused_with: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     weight: float = 1.0
+    together_with: Mapping[str, float] = field(default_factory=dict)
     causes: tuple[str, ...] = ()
 
     def model(self, frame: Frame) -> pm.Model:
@@ -105,6 +109,7 @@ def hypothesis(
     confused_with: Iterable[str] = (),
     sources: Iterable[str] = (),
     weight: float = 1.0,
+    together_with: Mapping[str, float] | None = None,
 ) -> Callable[[Callable[[Anatomy], None]], Hypothesis]:
     """Turn a function on an `Anatomy` into a `Hypothesis` that bears the function's name.
 
@@ -116,8 +121,10 @@ def hypothesis(
         raise ConfigError("a hypothesis needs a claim: one sentence that could be false")
     if part not in get_args(Part):
         raise ConfigError(f"part={part!r}: one of {', '.join(get_args(Part))}")
-    if not (math.isfinite(weight) and weight > 0):
-        raise ConfigError(f"weight={weight!r}: prior odds are a positive number")
+    pairs = dict(together_with or {})
+    for label, odds in (("weight", weight), *pairs.items()):
+        if not (math.isfinite(odds) and odds > 0):
+            raise ConfigError(f"{label}={odds!r}: prior odds are a positive number")
 
     def wrap(changes: Callable[[Anatomy], None]) -> Hypothesis:
         def scoped(step: Anatomy) -> None:
@@ -142,17 +149,19 @@ def hypothesis(
             confused_with=tuple(confused_with),
             sources=tuple(sources),
             weight=weight,
+            together_with=pairs,
             causes=(changes.__name__,),
         )
 
     return wrap
 
 
-def compose(first: Hypothesis, second: Hypothesis) -> Hypothesis:
+def compose(first: Hypothesis, second: Hypothesis, *, odds: float = SECOND_CAUSE) -> Hypothesis:
     """Both mechanisms at once on one anatomy.
 
     Either each takes its own time, or they only work together, so that removing one is
-    enough; both are considered equally likely beforehand.
+    enough; both are considered equally likely beforehand. ``odds`` are those of the two
+    at once, where both are ordinary.
     """
 
     def changes(step: Anatomy) -> None:
@@ -169,7 +178,7 @@ def compose(first: Hypothesis, second: Hypothesis) -> Hypothesis:
         decisive_probe=second.decisive_probe,
         confused_with=(first.name, second.name),
         sources=(*first.sources, *second.sources),
-        weight=first.weight * second.weight * COMPOSITE_DISCOUNT,
+        weight=first.weight * second.weight * odds,
         causes=(*first.causes, *second.causes),
     )
 
@@ -189,7 +198,9 @@ def select(
 ) -> tuple[Hypothesis, ...]:
     """The hypotheses called ``names``, always with `no_effect` and `none_of_these`.
 
-    With ``max_causes=2`` every pair of mechanisms is added as a composite.
+    With ``max_causes=2`` every pair of mechanisms is added as a composite. All pairs
+    that are not known to need each other have together about `SECOND_CAUSE` times the odds
+    of all single mechanisms.
 
     Raises
     ------
@@ -211,7 +222,11 @@ def select(
         )
     pairs = []
     if max_causes == 2:
-        pairs = [compose(a, b) for i, a in enumerate(mechanisms) for b in mechanisms[i + 1 :]]
+        ordinary = 2 * SECOND_CAUSE / math.fsum(h.weight for h in mechanisms)
+        pairs = [
+            compose(a, b, odds=a.together_with.get(b.name, b.together_with.get(a.name, ordinary)))
+            for a, b in combinations(mechanisms, 2)
+        ]
     return (*single, *pairs)
 
 

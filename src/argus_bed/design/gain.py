@@ -262,7 +262,7 @@ def separations(
     effort: Effort = DEFAULT,
 ) -> dict[tuple[str, str], float]:
     """`separation` of every pair of ``names`` (all hypotheses), from one set of outcomes."""
-    chosen = tuple(belief.prior if names is None else names)
+    chosen = tuple(belief.probabilities() if names is None else names)
     distinct = once(measurements)
     if not distinct:
         return dict.fromkeys(combinations(chosen, 2), 0.0)

@@ -36,7 +36,11 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 class Belief:
     """What is believed after the readings so far; immutable.
 
-    `update` gives another belief that shares the converted models with this one.
+    `update` and `wake` give another belief that shares the converted models with this one.
+
+    Composites are many, and most never matter. One that is ``asleep`` has no particles:
+    it stands as if its second cause explained nothing, so that its evidence is that of
+    the better of its causes, which holds its probability until somebody wakes it.
 
     Parameters
     ----------
@@ -45,6 +49,7 @@ class Belief:
     seed : with the readings, in the order of the updates, fixes every number here.
     particles : per hypothesis.
     prior : probability of each hypothesis; their weights by default.
+    asleep : composites of ``hypotheses`` that wait to be woken.
 
     Raises
     ------
@@ -62,24 +67,34 @@ class Belief:
         particles: int = 1024,
         prior: Mapping[str, float] | None = None,
         device: str = "cpu",
+        asleep: Sequence[Hypothesis] = (),
     ) -> None:
-        names = [h.name for h in hypotheses]
+        names = [h.name for h in (*hypotheses, *asleep)]
         if not names or len(set(names)) < len(names):
             raise UsageError(f"hypotheses = {names}: at least one, each name once")
         self.hypotheses = tuple(hypotheses)
         self.frame, self.seed = frame, seed
-        self.prior = _normal(prior or prior_probabilities(hypotheses), names)
+        self.prior = _normal(prior or prior_probabilities((*hypotheses, *asleep)), names)
         self.evidence = Evidence()
         self._updates = 0
         self._models: dict[str, TorchModel] = {}
         self._particles: dict[str, Particles] = {}
+        self._size, self._device = particles, device
         for h in hypotheses:
-            try:
-                model = convert(h.model(frame), ("cells", "free"), device=device)
-                self._particles[h.name] = start(model, particles, self._seed(h.name))
-            except InferenceError as error:
-                raise InferenceError(f"hypothesis {h.name}: {error}") from error
-            self._models[h.name] = model
+            self._models[h.name], self._particles[h.name] = self._begin(h)
+        self._asleep = {h.name: h for h in asleep}
+        for h in asleep:
+            for cause in h.causes:
+                self._known(cause)
+
+    def _begin(self, hypothesis: Hypothesis) -> tuple[TorchModel, Particles]:
+        """The converted model of a hypothesis, and particles of its prior."""
+        name = hypothesis.name
+        try:
+            model = convert(hypothesis.model(self.frame), ("cells", "free"), device=self._device)
+            return model, start(model, self._size, self._seed(name))
+        except InferenceError as error:
+            raise InferenceError(f"hypothesis {name}: {error}") from error
 
     def _seed(self, name: str) -> int:
         """A seed of its own for each hypothesis and update, the same in every process."""
@@ -116,6 +131,39 @@ class Belief:
                 raise InferenceError(f"hypothesis {name}: {error}") from error
         return found
 
+    @one_thread()
+    def wake(self, names: Iterable[str]) -> Belief:
+        """The belief in which composites ``names`` have been brought to all the readings.
+
+        Raises
+        ------
+        UnknownName : none of that name is asleep.
+        InferenceError : one cannot be converted or brought to the readings.
+        """
+        woken = dict.fromkeys(names)
+        for name in woken:
+            if name not in self._asleep:
+                raise UnknownName("hypothesis asleep:", name, self._asleep)
+        found = object.__new__(Belief)
+        found.__dict__.update(self.__dict__)
+        found.hypotheses = (*self.hypotheses, *(self._asleep[n] for n in woken))
+        found._asleep = {n: h for n, h in self._asleep.items() if n not in woken}
+        found._models, found._particles = dict(self._models), dict(self._particles)
+        index = self.frame.cell_index
+        for name in woken:
+            model, particles = self._begin(self._asleep[name])
+            if self.evidence:
+                particles = advance(
+                    model, particles, Evidence(), self.evidence, index, self._seed(name)
+                )
+            found._models[name], found._particles[name] = model, particles
+        return found
+
+    @property
+    def asleep(self) -> tuple[Hypothesis, ...]:
+        """Composites without particles of their own."""
+        return tuple(self._asleep.values())
+
     def _advance(
         self, name: str, particles: Particles, evidence: Evidence, found: Belief
     ) -> Particles:
@@ -127,16 +175,32 @@ class Belief:
 
     @property
     def log_evidence(self) -> dict[str, float]:
-        """Log marginal likelihood of all readings under each hypothesis, in nats."""
-        return {name: p.log_evidence for name, p in self._particles.items()}
+        """Log marginal likelihood of all readings under each hypothesis, in nats.
 
-    def probabilities(self) -> dict[str, float]:
-        """Posterior probability of each hypothesis."""
-        score = {n: math.log(self.prior[n]) + e for n, e in self.log_evidence.items()}
+        That of a composite asleep is the larger of its causes'.
+        """
+        own = {name: p.log_evidence for name, p in self._particles.items()}
+        return own | {n: own[self._stand_in(n, own)] for n in self._asleep}
+
+    def _stand_in(self, name: str, evidence: Mapping[str, float]) -> str:
+        return max(self._asleep[name].causes, key=lambda c: (evidence[c], c))
+
+    def probabilities(self, apart: Iterable[str] = ()) -> dict[str, float]:
+        """Posterior probability of each hypothesis that is awake.
+
+        Composites asleep count towards the cause that stands in for them, save those
+        named ``apart``, which are listed.
+        """
+        evidence = self.log_evidence
+        score = {n: math.log(self.prior[n]) + e for n, e in evidence.items()}
         top = max(score.values())
         odds = {n: math.exp(s - top) for n, s in score.items()}
         total = math.fsum(odds.values())
-        return {n: o / total for n, o in odds.items()}
+        listed = {*self._particles, *apart}
+        found = {n: o / total for n, o in odds.items() if n in listed}
+        for name in self._asleep.keys() - listed:
+            found[self._stand_in(name, evidence)] += odds[name] / total
+        return found
 
     def particles(self, name: str) -> Particles:
         """The particles of one hypothesis."""
