@@ -126,7 +126,7 @@ def test_a_study_goes_on_where_it_stopped(tmp_path: Path):
         assert again.ask() == [waiting]
         assert waiting.run == 4
         assert again.execute(waiting).state is RunState.DONE
-        assert sorted(again._runs) == [1, 2, 3, 4]
+        assert sorted(again._knows.runs) == [1, 2, 3, 4]
 
 
 def test_two_studies_on_one_ledger_see_each_other(tmp_path: Path):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
 
-from argus_bed.errors import UnknownName, UsageError
+from argus_bed.errors import StorageError, UnknownName, UsageError
 from argus_bed.ledger import leases, place, rows
 from argus_bed.ledger.codec import dumps, loads
 from argus_bed.ledger.database import Database
@@ -199,6 +200,26 @@ class Ledger(Database):
         """Give up without a result; the run is stale and can be claimed again."""
         with self._writing() as connection:
             leases.drop(connection, lease)
+
+    @contextmanager
+    def working(self, study: int, run: int) -> Iterator[Lease]:
+        """The lease of a run for the block that ends it; offered again if the block raises.
+
+        Raises
+        ------
+        UsageError : another process has it. Else as `claim`.
+        """
+        lease = self.claim(study, run)
+        if lease is None:
+            raise UsageError(f"run {run} is being run by another process; wait for it")
+        try:
+            yield lease
+        except BaseException:
+            # what went wrong first is what a person must hear; a lease that cannot be
+            # given back either ends with this process
+            with suppress(StorageError):
+                self.release(lease)
+            raise
 
     def finish(self, lease: Lease, run: Run) -> Event:
         """Write the run's one end and give the lease back, together.

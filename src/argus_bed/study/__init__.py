@@ -1,8 +1,9 @@
 """Ask, tell, run, stop: one question from its first probe to its verdict.
 
-`engine` holds the study, `scoring` what is worth measuring, `readings` how samples become
-evidence, `verdict` when to stop, `policy` what people allow; `live` and `workload.recorded`
-are the two kinds of system that a study asks.
+`engine` holds the study, `knowledge` what it knows, `scoring` what is worth measuring,
+`measuring` from a proposal to a run, `readings` how samples become evidence, `telling` words
+and records, `showing` what a report reads, `verdict` when to stop, `policy` what people
+allow; `live` and `workload.recorded` are the two kinds of system that a study asks.
 """
 
 from __future__ import annotations

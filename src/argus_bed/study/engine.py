@@ -4,33 +4,23 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argus_bed.contrast import planned_readings
-from argus_bed.errors import ProbeError, StorageError, UnknownName, UsageError, ValueRejected
-from argus_bed.frame import Cell
+from argus_bed.errors import UnknownName, ValueRejected
+from argus_bed.frame import Frame
 from argus_bed.hypothesis import Hypothesis, prior_probabilities
 from argus_bed.inference.belief import Belief
 from argus_bed.ledger import Ledger
-from argus_bed.probe import Measurement, Observation, Plan, Reading, Sample
-from argus_bed.quantity import parse, quantity
-from argus_bed.records import (
-    Prediction,
-    Proposal,
-    ReadingRecord,
-    Run,
-    RunState,
-    Status,
-    Verdict,
-)
-from argus_bed.report.view import HypothesisText, Pair, SignalText, StudyView
+from argus_bed.records import Proposal, Run, RunState, Status, Verdict
+from argus_bed.report.view import Pair, StudyView
+from argus_bed.study.knowledge import Knowledge
+from argus_bed.study.measuring import hear, measure
 from argus_bed.study.policy import Policy
-from argus_bed.study.readings import Read, disturbed, to_readings
 from argus_bed.study.scoring import (
     ScoredPlan,
     Target,
@@ -38,14 +28,15 @@ from argus_bed.study.scoring import (
     confirming,
     score_plans,
 )
+from argus_bed.study.showing import dataframe, view_of, write_report
 from argus_bed.study.system import System
 from argus_bed.study.telling import (
     effect_of,
-    in_words,
-    reason_for,
-    record_of,
+    predictions,
+    proposal_of,
     samples_of,
-    to_samples,
+    samples_told,
+    told_price,
 )
 from argus_bed.study.verdict import Standing, judge, lacks_comparison
 
@@ -84,7 +75,6 @@ class Study:
     ) -> None:
         self.name = name
         self.system = system
-        self.frame = system.frame
         self.hypotheses = {h.name: h for h in hypotheses}
         self.policy = policy
         self.seed = seed
@@ -92,20 +82,19 @@ class Study:
         self._ledger = ledger
         self._id = ledger.create_study(name, dict(spec or {}))
         self.priors = prior_probabilities(hypotheses)
-        self._belief = self._fresh_belief()
-        self._known: dict[Cell, Sample] = {}
-        self._measured: list[Measurement] = []
-        self._runs: dict[int, Run] = {}
+        self._knows = Knowledge(
+            Belief(tuple(hypotheses), system.frame, seed=seed, prior=self.priors)
+        )
         self._approved: frozenset[str] = frozenset()
         self._exhausted = ""
         self._sync()
 
     # -- state -----------------------------------------------------------------------
 
-    def _fresh_belief(self) -> Belief:
-        return Belief(
-            tuple(self.hypotheses.values()), self.frame, seed=self.seed, prior=self.priors
-        )
+    @property
+    def frame(self) -> Frame:
+        """Conditions, stages and cells that the study speaks about."""
+        return self._knows.frame
 
     def _sync(self) -> None:
         """Take in what the ledger holds and this process has not seen yet."""
@@ -114,41 +103,22 @@ class Study:
             str(payload["plan"]) for _, kind, payload in history.events if kind == APPROVED_PLAN
         )
         for run in history.ended:
-            if run.number not in self._runs:
-                self._absorb(run)
+            if run.number not in self._knows.runs:
+                self._adopt(self._knows.after(run))
 
-    def _absorb(self, run: Run) -> None:
-        """Add an ended run to the belief. The ledger's readings are all it takes."""
-        samples = to_samples(run.samples) if run.state is RunState.DONE else []
-        self._cover(s.cell for s in samples)  # before this run counts among the others
-        self._runs[run.number] = run
-        if run.state is not RunState.DONE:
-            return
-        readings = [_reading(r) for r in run.readings if r.used]
-        self._belief = self._belief.update(readings)
-        self._measured += [r.measurement for r in readings]
-        self._known.update({s.cell: s for s in samples})
+    def _adopt(self, knowledge: Knowledge) -> None:
+        """Take what the ledger holds by now for this process's own."""
+        self._knows = knowledge
         self._exhausted = ""
-
-    def _cover(self, cells: Iterable[Cell]) -> None:
-        """Make sure that the models speak about ``cells``; rebuild the belief if they do not."""
-        missing = [c for c in cells if c not in self.frame.cell_index]
-        if not missing:
-            return
-        self.frame = self.frame.with_cells(missing)
-        self._belief = self._fresh_belief()
-        for run in self._runs.values():
-            if run.state is RunState.DONE:
-                self._belief = self._belief.update([_reading(r) for r in run.readings if r.used])
 
     @property
     def spent_s(self) -> float:
         """Price paid so far, in seconds of the target's time."""
-        return math.fsum(run.price_s for run in self._runs.values())
+        return math.fsum(run.price_s for run in self._knows.runs.values())
 
     def _done(self) -> tuple[str, ...]:
         """Probes that have been run; and plans that failed too often."""
-        tried = [r for r in self._runs.values() if r.proposal is not None]
+        tried = [r for r in self._knows.runs.values() if r.proposal is not None]
         done = [r.proposal.probe for r in tried if r.state is RunState.DONE and r.proposal]
         failures = [r.proposal.plan for r in tried if r.state is not RunState.DONE and r.proposal]
         spoilt = {p for p in failures if failures.count(p) >= self.policy.unattended_failures}
@@ -160,8 +130,8 @@ class Study:
         """Every plan with its expected gain and price, best first."""
         return score_plans(
             self.system,
-            self._belief,
-            self._known,
+            self._knows.belief,
+            self._knows.known,
             self._done(),
             self.policy,
             left_s=self.policy.budget_s - self.spent_s,
@@ -202,44 +172,14 @@ class Study:
         return [self._propose(s, scored) for s in chosen]
 
     def _propose(self, best: ScoredPlan, scored: Sequence[ScoredPlan]) -> Proposal:
-        others = [s for s in scored if s.plan.key != best.plan.key and s.gain.bits > 0]
-        tied_with = [s.plan.key for s in others if best.tied(s)]
-        plan = best.plan
-        proposal = Proposal(
-            run=0,
-            plan=plan.key,
-            probe=plan.probe,
-            settings=dict(plan.settings),
-            conditions=plan.conditions,
-            question=self.system.describe(plan),
-            gain_bits=best.gain.bits,
-            gain_error=best.gain.error_bits,
-            price_s=best.price_s,
-            perturbation=plan.price.perturbation,
-            score=best.score if math.isfinite(best.score) else 0.0,
-            reason=reason_for(best, others),
+        proposal = proposal_of(
+            best,
+            scored,
+            question=self.system.describe(best.plan),
             target=self.target,
-            predictions=self._predictions(best.measurements),
-            runners_up=tuple(
-                (s.plan.key, s.gain.bits, s.price_s, s.score if math.isfinite(s.score) else 0.0)
-                for s in others[:3]
-            ),
-            tied_with=tuple(tied_with),
-            risk=plan.risk,
-            needs_approval=False,
+            predictions=predictions(self._knows.belief, best.measurements),
         )
         return self._ledger.propose(self._id, proposal)
-
-    def _predictions(self, measurements: Sequence[Measurement]) -> tuple[Prediction, ...]:
-        if not measurements:
-            return ()
-        expected = self._belief.predict(measurements)
-        return tuple(
-            Prediction(
-                str(m), {h: (float(mean[i]), float(sd[i])) for h, (mean, sd) in expected.items()}
-            )
-            for i, m in enumerate(measurements)
-        )
 
     # -- run and tell ------------------------------------------------------------------
 
@@ -250,82 +190,18 @@ class Study:
         ------
         UsageError : another process is running it, or it has ended.
         """
-        plans = {p.key: p for p in self.system.plans(self._known, self._done())}
-        plan = plans.get(proposal.plan)
-        lease = self._ledger.claim(self._id, proposal.run)
-        if lease is None:
-            raise UsageError(f"run {proposal.run} is being run by another process; wait for it")
-        seed = int(np.random.SeedSequence([self.seed, proposal.run]).generate_state(1)[0])
-        started = time.monotonic()
-        try:
-            if plan is None:
-                raise UnknownName("plan", proposal.plan, plans)
-            observation = self.system.execute(plan, seed)
-        except (ProbeError, UnknownName) as error:
-            price = min(time.monotonic() - started, proposal.price_s or math.inf)
-            run = Run(
-                proposal.run, RunState.FAILED, proposal, before=self.probabilities(),
-                after=self.probabilities(), price_s=price, error=str(error),
-            )  # fmt: skip
-        except BaseException:
-            self._ledger.release(lease)
-            raise
-        else:
-            run = self._digest(proposal, plan, observation)
-        self._ledger.finish(lease, run)
-        self._runs[run.number] = run
+        with self._ledger.working(self._id, proposal.run) as lease:
+            run, knows = measure(
+                self.system,
+                self._knows,
+                proposal,
+                done=self._done(),
+                harm=self.policy.harm,
+                seed=int(np.random.SeedSequence([self.seed, proposal.run]).generate_state(1)[0]),
+            )
+            self._ledger.finish(lease, run)
+        self._adopt(knows.counting(run))
         return run
-
-    def _digest(self, proposal: Proposal, plan: Plan, observation: Observation) -> Run:
-        effects = self.system.side_effects(plan)
-        kept = disturbed(plan.measurements, effects, {**self._known, **_by_cell(observation)})
-        recorded = bool(observation.environment.get("recorded"))
-        seconds = observation.seconds
-        run = Run(
-            number=proposal.run,
-            state=RunState.DONE,
-            proposal=proposal,
-            samples=samples_of(observation.samples),
-            price_s=proposal.price_s
-            if recorded and not proposal.reason.startswith("two steps")
-            else seconds * (1.0 + self.policy.harm * plan.price.perturbation),
-            seconds=seconds,
-            overhead=observation.overhead,
-            environment=dict(observation.environment),
-            source="recorded" if recorded else "probe",
-        )
-        dropped = [m for m in plan.measurements if m.key not in {k.key for k in kept}]
-        return self._learn(run, kept, observation.samples, dropped)
-
-    def _learn(
-        self,
-        run: Run,
-        measurements: Iterable[Measurement],
-        samples: Sequence[Sample],
-        dropped: Sequence[Measurement] = (),
-    ) -> Run:
-        reads = to_readings(self.frame, measurements, samples, self._known)
-        reads += [Read(m, None, why_not="the instrument voids it") for m in dropped]
-        readings = [r.reading for r in reads if r.reading is not None]
-        before = self.probabilities()
-        surprise = self._belief.predictive_p(readings) if readings else None
-        evidence = self._belief.log_evidence
-        self._belief = self._belief.update(readings)
-        after = self.probabilities()
-        change = {h: self._belief.log_evidence[h] - evidence[h] for h in after}
-        overall = math.log(math.fsum(before[h] * math.exp(change[h]) for h in before) or 1e-300)
-        self._known.update({s.cell: s for s in samples})
-        self._measured += [r.measurement for r in readings]
-        self._exhausted = ""
-        return replace(
-            run,
-            readings=tuple(record_of(r) for r in reads),
-            before=before,
-            after=after,
-            bits={h: (c - overall) / math.log(2) for h, c in change.items()},
-            gained_bits=_divergence(after, before),
-            surprise=surprise,
-        )
 
     def tell(
         self,
@@ -347,46 +223,24 @@ class Study:
         UnitError, ValueRejected : a value that cannot be meant; nothing is stored then.
         """
         self._sync()
-        self.frame.condition(condition)
-        if stage is not None and stage not in self.frame.stage_index:
-            raise UnknownName("stage", stage, self.frame.stage_index)
-        if not values:
-            raise ValueRejected("nothing was told; write for example step_time=12.3ms")
-        for label, number in (("seconds", seconds), ("perturbation", perturbation)):
-            if not (math.isfinite(number) and number >= 0):
-                raise ValueRejected(f"{label} = {number}: a finite number, zero or more")
-        proposed = self._ledger.history(self._id).proposals if run is not None else {}
-        if run is not None and run not in proposed:
-            raise UnknownName("proposal", str(run), map(str, proposed))
-        samples = []
-        for name, given in values.items():
-            quantity(name)
-            read = tuple(parse(str(v), name) for v in given)
-            if not read:
-                raise ValueRejected(f"{name}: no value was given; write for example {name}=12.3")
-            samples.append(Sample(Cell(name, condition, stage), read))
-        self._cover(s.cell for s in samples)
-        here = {s.cell: len(s.values) for s in samples}
-        measurements = tuple(planned_readings(self.frame, here, self._known))
-        price = seconds * (1.0 + self.policy.harm * perturbation)
-        told = Run(
-            number=run or 0, state=RunState.DONE, proposal=None, samples=samples_of(samples),
+        samples = samples_told(self.frame, values, condition, stage)
+        price = told_price(seconds, perturbation, harm=self.policy.harm)
+        blank = Run(
+            run or 0, RunState.DONE, None, samples=samples_of(samples),
             price_s=price, seconds=seconds, source="told",
         )  # fmt: skip
-        lease = None
-        if run is not None:
-            lease = self._ledger.claim(self._id, run)
-            if lease is None:
-                raise UsageError(
-                    f"run {run} is being run by another process; tell without a number"
-                )
-        told = self._learn(told, measurements, samples)
-        if lease is None:
+        if run is None:
+            told, knows = hear(self._knows, blank, samples)
             told = self._ledger.tell(self._id, told)
         else:
-            self._ledger.finish(lease, told)
-            told = replace(told, proposal=proposed[told.number])
-        self._runs[told.number] = told
+            proposed = self._ledger.history(self._id).proposals
+            if run not in proposed:
+                raise UnknownName("proposal", str(run), map(str, proposed))
+            with self._ledger.working(self._id, run) as lease:
+                told, knows = hear(self._knows, blank, samples)
+                self._ledger.finish(lease, told)
+            told = replace(told, proposal=proposed[run])
+        self._adopt(knows.counting(told))
         return told
 
     def approve(self, plan: str, by: str, note: str = "") -> None:
@@ -446,15 +300,15 @@ class Study:
 
     def probabilities(self) -> dict[str, float]:
         """Probability of each hypothesis."""
-        return self._belief.probabilities()
+        return self._knows.belief.probabilities()
 
     def _stand(self) -> Standing:
         return Standing(
             frame=self.frame,
             hypotheses=self.hypotheses,
             probabilities=self.probabilities(),
-            runs=tuple(self._runs.values()),
-            readings=tuple(self._measured),
+            runs=tuple(self._knows.runs.values()),
+            readings=self._knows.measured,
             policy=self.policy,
             spent_s=self.spent_s,
             exhausted=self._exhausted,
@@ -465,7 +319,9 @@ class Study:
         self._sync()
         found = judge(self._stand())
         if found.status is Status.DECIDED:
-            found = replace(found, predicted_effect=effect_of(self._belief, found.ranking[0][0]))
+            found = replace(
+                found, predicted_effect=effect_of(self._knows.belief, found.ranking[0][0])
+            )
         return found
 
     def why(self, run: int) -> Run:
@@ -476,45 +332,26 @@ class Study:
         UnknownName : there is no such run.
         """
         self._sync()
-        if run not in self._runs:
-            raise UnknownName("run", str(run), map(str, self._runs))
-        return self._runs[run]
+        if run not in self._knows.runs:
+            raise UnknownName("run", str(run), map(str, self._knows.runs))
+        return self._knows.runs[run]
 
     def posterior(self) -> xr.DataTree:
         """Posterior draws by hypothesis, probabilities and log evidence, as a DataTree."""
-        return self._belief.datatree()
+        return self._knows.belief.datatree()
 
     def view(self) -> StudyView:
         """Everything that a report shows."""
-        runs = tuple(self._runs[n] for n in sorted(self._runs))
-        return StudyView(
-            name=self.name,
-            question=self.system.question,
-            metric=self.frame.metric,
-            hypotheses={
-                h.name: HypothesisText(h.claim, h.part, self.priors[h.name])
-                for h in self.hypotheses.values()
-            },
-            runs=runs,
-            verdict=self.verdict(),
-            created=self._ledger.study(self.name).created_at,
-            conditions={c.name: in_words(c) for c in self.frame.conditions},
-            spent_s=self.spent_s,
-            budget_s=self.policy.budget_s,
-            signals=self._signals(runs),
-            pairs=self.pairs(),
-        )
+        return view_of(self, self._ended(), created=self._ledger.study(self.name).created_at)
 
-    def _signals(self, runs: Sequence[Run]) -> dict[str, SignalText]:
-        used = {r.proposal.probe for r in runs if r.proposal}
-        plans = {p.probe: p for p in self.system.plans({}, ()) if p.probe in used}
-        return {name: SignalText(**self.system.signal(plan)) for name, plan in plans.items()}
+    def _ended(self) -> tuple[Run, ...]:
+        return tuple(run for _, run in sorted(self._knows.runs.items()))
 
     def pairs(self, most: int = 4) -> tuple[Pair, ...]:
         """The probe that best parts each pair of the ``most`` probable hypotheses."""
         ranked = sorted(self.probabilities().items(), key=lambda item: -item[1])
         plans = [s for s in self.score() if s.measurements and not s.opens]
-        return best_separations(self._belief, plans, [name for name, _ in ranked[:most]])
+        return best_separations(self._knows.belief, plans, [name for name, _ in ranked[:most]])
 
     def report(self, path: str | Path) -> Path:
         """Write the HTML report and, beside it, the posterior as NetCDF (``.nc``).
@@ -523,33 +360,11 @@ class Study:
         ------
         StorageError : a file cannot be written.
         """
-        from argus_bed.report.html import write_html
-
-        page = write_html(self.view(), Path(path))
-        try:
-            self.posterior().to_netcdf(page.with_suffix(".nc"))
-        except OSError as error:
-            raise StorageError(f"{page.with_suffix('.nc')}: {error.strerror or error}") from error
-        return page
+        return write_report(self.view(), self.posterior(), path)
 
     def runs_dataframe(self) -> pd.DataFrame:
         """One row per run: number, state, probe, price, gained bits, leading explanation."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            [
-                {
-                    "run": r.number,
-                    "state": r.state.value,
-                    "probe": r.proposal.plan if r.proposal else r.source,
-                    "price_s": r.price_s,
-                    "expected_bits": r.proposal.gain_bits if r.proposal else None,
-                    "gained_bits": r.gained_bits,
-                    "leader": max(r.after, key=r.after.__getitem__) if r.after else None,
-                }
-                for _, r in sorted(self._runs.items())
-            ]
-        )
+        return dataframe(self._ended())
 
     def close(self) -> None:
         """End the workload's processes and close the ledger."""
@@ -561,24 +376,3 @@ class Study:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _by_cell(observation: Observation) -> dict[Cell, Sample]:
-    return {s.cell: s for s in observation.samples}
-
-
-def _reading(record: ReadingRecord) -> Reading:
-    cell = Cell(record.quantity, record.condition, record.stage)
-    against = Cell(record.quantity, record.against, record.stage) if record.against else None
-    family: Any = record.family
-    measurement = Measurement(
-        cell, against, record.noise, record.benign, record.coincidence, record.dof, family
-    )
-    return Reading(measurement, record.value)
-
-
-def _divergence(after: Mapping[str, float], before: Mapping[str, float]) -> float:
-    """KL(after || before) in bits: what was learned about the cause."""
-    return max(
-        0.0, math.fsum(p * math.log2(p / max(before[h], 1e-300)) for h, p in after.items() if p > 0)
-    )

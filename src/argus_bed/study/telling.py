@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argus_bed.frame import Cell, Condition
-from argus_bed.probe import Sample
-from argus_bed.records import ReadingRecord
+from argus_bed.errors import UnknownName, ValueRejected
+from argus_bed.frame import Cell, Condition, Frame
+from argus_bed.probe import Measurement, Sample
+from argus_bed.quantity import parse, quantity
+from argus_bed.records import Prediction, Proposal, ReadingRecord
 from argus_bed.report.describe import value as value_in_words
 from argus_bed.study.readings import Read
 from argus_bed.study.scoring import ScoredPlan
@@ -31,6 +33,103 @@ def reason_for(best: ScoredPlan, others: Sequence[ScoredPlan]) -> str:
             f"; next best {second.plan.key}: {second.gain.bits:.2f} bits for {second.price_s:.3g} s"
         )
     return text
+
+
+def proposal_of(
+    best: ScoredPlan,
+    scored: Sequence[ScoredPlan],
+    *,
+    question: str,
+    target: str,
+    predictions: tuple[Prediction, ...],
+) -> Proposal:
+    """The chosen plan with the reason for it; its number comes from the ledger.
+
+    scored : every plan, best first.
+    """
+    others = [s for s in scored if s.plan.key != best.plan.key and s.gain.bits > 0]
+    plan = best.plan
+    return Proposal(
+        run=0,
+        plan=plan.key,
+        probe=plan.probe,
+        settings=dict(plan.settings),
+        conditions=plan.conditions,
+        question=question,
+        gain_bits=best.gain.bits,
+        gain_error=best.gain.error_bits,
+        price_s=best.price_s,
+        perturbation=plan.price.perturbation,
+        score=_finite(best.score),
+        reason=reason_for(best, others),
+        target=target,
+        predictions=predictions,
+        runners_up=tuple(
+            (s.plan.key, s.gain.bits, s.price_s, _finite(s.score)) for s in others[:3]
+        ),
+        tied_with=tuple(s.plan.key for s in others if best.tied(s)),
+        risk=plan.risk,
+        needs_approval=False,
+    )
+
+
+def _finite(score: float) -> float:
+    """A score for the ledger, which keeps no infinity: that of a free plan is left out."""
+    return score if math.isfinite(score) else 0.0
+
+
+def predictions(belief: Belief, measurements: Sequence[Measurement]) -> tuple[Prediction, ...]:
+    """What each hypothesis expects of each reading."""
+    if not measurements:
+        return ()
+    expected = belief.predict(measurements)
+    return tuple(
+        Prediction(
+            str(m), {h: (float(mean[i]), float(sd[i])) for h, (mean, sd) in expected.items()}
+        )
+        for i, m in enumerate(measurements)
+    )
+
+
+def samples_told(
+    frame: Frame,
+    values: Mapping[str, Sequence[str | float]],
+    condition: str,
+    stage: str | None,
+) -> list[Sample]:
+    """What a person read, by quantity, as samples.
+
+    Raises
+    ------
+    UnknownName : a quantity, condition or stage that is not known here.
+    UnitError, ValueRejected : a value that cannot be meant.
+    """
+    frame.condition(condition)
+    if stage is not None and stage not in frame.stage_index:
+        raise UnknownName("stage", stage, frame.stage_index)
+    if not values:
+        raise ValueRejected("nothing was told; write for example step_time=12.3ms")
+    samples = []
+    for name, given in values.items():
+        quantity(name)
+        read = tuple(parse(str(v), name) for v in given)
+        if not read:
+            raise ValueRejected(f"{name}: no value was given; write for example {name}=12.3")
+        samples.append(Sample(Cell(name, condition, stage), read))
+    return samples
+
+
+def told_price(seconds: float, perturbation: float, *, harm: float) -> float:
+    """Price of a measurement made by hand, in seconds of the target's time.
+
+    Raises
+    ------
+    ValueRejected : a duration or share that is not finite, or negative.
+    """
+    for label, number in (("seconds", seconds), ("perturbation", perturbation)):
+        if not (math.isfinite(number) and number >= 0):
+            raise ValueRejected(f"{label} = {number}: a finite number, zero or more")
+    return seconds * (1.0 + harm * perturbation)
 
 
 def record_of(read: Read) -> ReadingRecord:

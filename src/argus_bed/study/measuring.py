@@ -1,0 +1,88 @@
+"""From a proposal, or a person's word, to a run and what is known after it.
+
+Nothing is stored here and nothing is taken in: the engine does both, in that order.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Sequence
+
+from argus_bed.contrast import planned_readings
+from argus_bed.errors import ProbeError, UnknownName
+from argus_bed.probe import Observation, Plan, Sample
+from argus_bed.records import Proposal, Run, RunState
+from argus_bed.study.knowledge import Knowledge
+from argus_bed.study.readings import disturbed
+from argus_bed.study.system import System
+from argus_bed.study.telling import samples_of
+
+
+def measure(
+    system: System,
+    knows: Knowledge,
+    proposal: Proposal,
+    *,
+    done: Iterable[str],
+    harm: float,
+    seed: int,
+) -> tuple[Run, Knowledge]:
+    """Carry a proposal out. A probe that fails gives a FAILED run and teaches nothing.
+
+    done : what the system is told was run or spoilt.
+    harm : seconds lost per second for which the target is disturbed.
+    """
+    plans = {p.key: p for p in system.plans(knows.known, done)}
+    started = time.monotonic()
+    try:
+        if proposal.plan not in plans:
+            raise UnknownName("plan", proposal.plan, plans)
+        plan = plans[proposal.plan]
+        observation = system.execute(plan, seed)
+    except (ProbeError, UnknownName) as error:
+        belief = knows.belief.probabilities()
+        failed = Run(
+            proposal.run, RunState.FAILED, proposal, before=belief, after=belief,
+            price_s=min(time.monotonic() - started, proposal.price_s or math.inf),
+            error=str(error),
+        )  # fmt: skip
+        return failed, knows
+    return _digest(system, knows, proposal, plan, observation, harm)
+
+
+def _digest(
+    system: System,
+    knows: Knowledge,
+    proposal: Proposal,
+    plan: Plan,
+    observation: Observation,
+    harm: float,
+) -> tuple[Run, Knowledge]:
+    now = {s.cell: s for s in observation.samples}
+    effects = system.side_effects(plan)
+    kept = disturbed(plan.measurements, effects, {**knows.known, **now})
+    recorded = bool(observation.environment.get("recorded"))
+    seconds = observation.seconds
+    run = Run(
+        number=proposal.run,
+        state=RunState.DONE,
+        proposal=proposal,
+        samples=samples_of(observation.samples),
+        price_s=proposal.price_s
+        if recorded and not proposal.reason.startswith("two steps")
+        else seconds * (1.0 + harm * plan.price.perturbation),
+        seconds=seconds,
+        overhead=observation.overhead,
+        environment=dict(observation.environment),
+        source="recorded" if recorded else "probe",
+    )
+    dropped = [m for m in plan.measurements if m.key not in {k.key for k in kept}]
+    return knows.learn(run, kept, observation.samples, dropped)
+
+
+def hear(knows: Knowledge, told: Run, samples: Sequence[Sample]) -> tuple[Run, Knowledge]:
+    """Take what a person read, in whatever cells that was."""
+    wide = knows.covering(s.cell for s in samples)
+    here = {s.cell: len(s.values) for s in samples}
+    return wide.learn(told, planned_readings(wide.frame, here, wide.known), samples)
