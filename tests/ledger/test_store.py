@@ -146,8 +146,34 @@ def test_reason_prediction_and_gain_are_stored_before_the_run(
 
 
 def test_a_run_cannot_start_without_a_proposal(ledger: Ledger, study: int) -> None:
-    with pytest.raises(UnknownName, match="run '1'"):
+    with pytest.raises(UsageError, match="run 1 was never proposed; no run is proposed yet"):
         ledger.claim(study, 1)
+
+
+def test_only_what_was_proposed_can_be_claimed(
+    ledger: Ledger, study: int, proposal: Proposal
+) -> None:
+    told = Run(0, RunState.DONE, None, source="told")
+    assert ledger.propose(study, proposal).run == 1
+    assert ledger.tell(study, told).number == 2
+    assert ledger.tell(study, told, key="by hand").number == 3
+    assert ledger.propose(study, proposal).run == 4
+    before = ledger.count(study)
+    for number, was in (
+        (2, "was told, never"),
+        (3, "was never"),
+        (99, "was never"),
+        (0, "was"),
+        (-1, "was"),
+    ):
+        with pytest.raises(UsageError, match=f"run {number} {was}.*proposed: 1, 4"):
+            ledger.claim(study, number)
+    assert ledger.count(study) == before
+    assert ledger.live(study) == frozenset()
+    for _ in range(20):
+        ledger.propose(study, proposal)
+    with pytest.raises(UsageError, match=r"proposed: \.\.\., 13, .*24$"):
+        ledger.claim(study, 99)
 
 
 def test_one_run_has_one_holder_and_one_end(ledger: Ledger, study: int, proposal: Proposal) -> None:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from argus_bed.errors import StorageError, UsageError
 from argus_bed.ledger import place
 from argus_bed.ledger.codec import loads
-from argus_bed.ledger.history import NUMBERED
+from argus_bed.ledger.history import NUMBERED, Kind
 from argus_bed.ledger.tables import events, studies
 
 
@@ -152,6 +152,16 @@ def next_run(connection: sa.Connection, study: int) -> int:
         .where(events.c.study_id == study, events.c.kind.in_([str(k) for k in NUMBERED]))
     ).scalar_one()
     return int(taken) + 1
+
+
+def proposed(connection: sa.Connection, study: int) -> list[int]:
+    """Numbers of the runs that were proposed, in order."""
+    found = connection.execute(
+        sa.select(events.c.key)
+        .where(events.c.study_id == study, events.c.kind == str(Kind.PROPOSED))
+        .order_by(events.c.seq)
+    ).scalars()
+    return [int(key.removeprefix("run:")) for key in found if key and key.startswith("run:")]
 
 
 def attempts(connection: sa.Connection, study: int, run: int) -> int:

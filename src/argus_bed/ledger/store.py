@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
@@ -173,14 +173,13 @@ class Ledger(Database):
 
         Raises
         ------
-        UnknownName : no such run was proposed.
-        UsageError : the run has ended.
+        UsageError : no run of this number was proposed (told ones never are), or it has ended.
         """
         with self._writing() as connection:
             rows.lock_study(connection, study)
-            if rows.with_key(connection, study, number_key(run)) is None:
-                known = range(1, rows.next_run(connection, study))
-                raise UnknownName("run", str(run), map(str, known))
+            first = rows.with_key(connection, study, number_key(run))
+            if first is None or first.kind != Kind.PROPOSED:
+                raise UsageError(_never_proposed(run, first, rows.proposed(connection, study)))
             if rows.with_key(connection, study, end_key(run)) is not None:
                 raise UsageError(f"run {run} has ended; propose a new one")
             attempt = 1 + rows.attempts(connection, study, run)
@@ -255,3 +254,12 @@ class Ledger(Database):
         # One snapshot: between two, a run that starts or ends would look stale.
         with self._reading() as connection:
             return fold(rows.all_events(connection, study), leases.live_runs(connection, study))
+
+
+def _never_proposed(run: int, event: Event | None, proposed: Sequence[int]) -> str:
+    was = "was never proposed" if event is None else f"was {event.kind}, never proposed"
+    known = ", ".join(map(str, proposed[-12:]))
+    more = "..., " if len(proposed) > 12 else ""
+    return f"run {run} {was}; " + (
+        f"proposed: {more}{known}" if known else "no run is proposed yet"
+    )
