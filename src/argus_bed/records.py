@@ -39,11 +39,37 @@ class Prediction:
 
 
 @dataclass(frozen=True)
+class PriceBasis:
+    """What an expected price was made from when a run was chosen.
+
+    announced_s : seconds that the probe announced for this plan.
+    expected_s : seconds of a run that works, by what earlier runs of the probe took.
+    announced_perturbation, perturbation : share by which a step gets longer meanwhile, as
+        announced, and as expected from what earlier runs measured.
+    fails, failing_s : probability that the run fails, and the seconds that it takes then.
+    runs, failures : of the probe in this study, before this run.
+    source : where the announced figures come from.
+    """
+
+    announced_s: float
+    expected_s: float
+    announced_perturbation: float = 0.0
+    perturbation: float = 0.0
+    fails: float = 0.0
+    failing_s: float = 0.0
+    runs: int = 0
+    failures: int = 0
+    source: str = "assumption"
+
+
+@dataclass(frozen=True)
 class Proposal:
     """A chosen plan with the reason for it, stored before it runs.
 
     gain_bits, gain_error : expected information about the target and its Monte Carlo error.
-    price_s : expected seconds, harm included. ``score`` is gain over price, bits per second.
+    price_s : expected seconds, harm and failures included. ``score`` is gain over price,
+        bits per second.
+    basis : what the price was made from; None in ledgers of before prices were learned.
     runners_up : (plan key, gain bits, price s, score) of the next best, best first.
     """
 
@@ -65,6 +91,7 @@ class Proposal:
     tied_with: tuple[str, ...] = ()
     risk: str = "none"
     needs_approval: bool = False
+    basis: PriceBasis | None = None
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,7 @@ class Rig:
     """
 
     question = "Which of the two is it?"
+    exact_prices = False
 
     def __init__(self, **probes: tuple[Price, tuple[str, ...], Reader]) -> None:
         self._probes = probes

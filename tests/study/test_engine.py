@@ -388,12 +388,12 @@ def test_a_probe_that_fails_is_paid_for_and_not_offered_for_ever():
         assert run.state is RunState.FAILED
         assert run.error == "the instrument fell off"
         assert run.price_s > 0
-        assert study.spent_s == run.price_s
+        assert study.spent_s == run.price_s == run.seconds
         assert study.probabilities() == before == run.after
         verdict = study.run()
         assert rig.executed.count("broken") == 2
         assert "broken(blocks=8)" not in {s.plan.key for s in study.score()}
-        assert "run 1, 2 failed" in " ".join(verdict.leaves_open)
+        assert "run 1, 3 failed" in " ".join(verdict.leaves_open)
         assert verdict.status is not Status.OPEN
 
 

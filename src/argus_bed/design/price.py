@@ -1,7 +1,7 @@
 """What a run costs in one currency, and information per price.
 
 Seconds of the target's time: those that the run takes, and those that the target loses
-to the disturbance meanwhile, weighed by ``harm``. Caps are constraints (`admissible`);
+to the disturbance meanwhile, weighed by ``harm``. Caps are constraints (`over_a_cap`);
 no gain buys its way over them.
 """
 
@@ -10,16 +10,27 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from argus_bed.design.gain import Gain
 from argus_bed.errors import ValueRejected
-from argus_bed.probe import Plan, Price
+from argus_bed.probe import Price
+from argus_bed.records import PriceBasis, Run, RunState
+
+if TYPE_CHECKING:  # gains need torch, and whoever reads a ledger need not load that
+    from argus_bed.design.gain import Gain
 
 MAX_PERTURBATION = 3.0
 """A target that takes four times as long is as disturbed as it can count."""
 
-RATIO_SD = math.log(2.0)  # assumption: an estimate in the catalogue is right within a factor 2
+RATIO_SD = math.log(2.0)  # assumption: an announced price is right within a factor 2
 SPREAD_SD = 0.3  # assumption: sd of the log ratio of two runs of one probe
+RATIO_MEAN = -(RATIO_SD**2 + SPREAD_SD**2) / 2
+"""Log ratio before the first run, such that an announced price is right on average."""
+
+_ENDED = (RunState.DONE, RunState.FAILED, RunState.VOID)
+
+FAILS = 0.05  # assumption: of probes that apply to a target one run in twenty fails
+FAILS_WEIGHT = 2.0  # assumption: that counts as much as two runs that were seen
 
 
 def price_of(price: Price, *, harm: float = 1.0) -> float:
@@ -102,67 +113,160 @@ def order(plans: Iterable[Scored]) -> list[Scored]:
     return found
 
 
-def admissible(
-    plan: Plan,
+def over_a_cap(
+    price_s: float,
+    perturbation: float,
     *,
     budget_s: float = math.inf,
     max_perturbation: float = math.inf,
-    harm: float = 1.0,
 ) -> str:
-    """Why a plan breaks a cap, in words; empty if it breaks none."""
-    if plan.price.perturbation > max_perturbation:
-        return f"disturbs by {plan.price.perturbation:.0%}, over the cap of {max_perturbation:.0%}"
-    price = price_of(plan.price, harm=harm)
-    if price > budget_s:
-        return f"costs {price:.3g} s, over the {max(budget_s, 0.0):.3g} s that are left"
+    """Which cap a price or a disturbance breaks, in words; empty if none."""
+    if perturbation > max_perturbation:
+        return f"disturbs by {perturbation:.0%}, over the cap of {max_perturbation:.0%}"
+    if price_s > budget_s:
+        return f"costs {price_s:.3g} s, over the {max(budget_s, 0.0):.3g} s that are left"
     return ""
 
 
 @dataclass(frozen=True)
 class PriceBelief:
-    """How actual seconds compare with expected ones, by probe.
+    """What runs really took, disturbed, and how often they failed, by probe.
 
-    The log ratio actual / expected of a run is Normal(m, SPREAD_SD^2); m is Normal(0,
-    RATIO_SD^2) before the first run of the probe (conjugate, for example Gelman et al.,
-    Bayesian Data Analysis, section 2.5).
+    Seconds. The log ratio of the actual to the announced seconds of a run is
+    Normal(m, SPREAD_SD^2); before the first run of the probe, m is Normal(RATIO_MEAN,
+    RATIO_SD^2) (conjugate, for example Gelman et al., Bayesian Data Analysis, section
+    2.5). Runs that work and runs that fail have a ratio each: a time-out takes long, an
+    instrument that is not there no time at all.
 
-    logs : (number of runs, sum of log ratios) of each probe.
+    Failure. The next run of a probe fails with probability q, the mean of a Beta
+    posterior; before its first run, Beta(FAILS * FAILS_WEIGHT, (1 - FAILS) * FAILS_WEIGHT).
+
+    Price. ``(E[seconds | works] + q / (1 - q) * E[seconds | fails]) * (1 + harm *
+    perturbation)``: the expected seconds that a reading costs, with q / (1 - q) failures
+    before it. Gain over this price is the ratio of expectations of the next run,
+    ``(1 - q) * gain / ((1 - q) * E[seconds | works] + q * E[seconds | fails])``.
+
+    The priors are assumptions; nobody measured them.
+
+    worked, failed : (number of runs, sum of their log ratios) of each probe.
+    ends : (runs that worked, runs that failed) of each probe, with a price or without.
     disturbed : (number, sum) of measured perturbations of each probe.
     """
 
-    logs: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+    worked: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+    failed: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+    ends: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     disturbed: Mapping[str, tuple[int, float]] = field(default_factory=dict)
 
     def observe(
-        self, probe: str, expected_s: float, actual_s: float, overhead: float | None = None
+        self,
+        probe: str,
+        announced_s: float,
+        actual_s: float,
+        overhead: float | None = None,
+        *,
+        failed: bool = False,
     ) -> PriceBelief:
-        """The belief after a run of ``probe``. A run without a price teaches nothing."""
-        found = self
-        if expected_s > 0 and actual_s > 0:
-            ratio = math.log(actual_s / expected_s)
-            found = replace(found, logs=_added(found.logs, probe, ratio))
+        """The belief after a run of ``probe``.
+
+        Where nothing was announced, or nothing took time, there is no ratio to learn.
+        """
+        good, bad = self.ends.get(probe, (0, 0))
+        found = replace(self, ends={**self.ends, probe: (good + (not failed), bad + failed)})
+        if announced_s > 0 and actual_s > 0:
+            ratio = math.log(actual_s / announced_s)
+            if failed:
+                found = replace(found, failed=_added(found.failed, probe, ratio))
+            else:
+                found = replace(found, worked=_added(found.worked, probe, ratio))
         if overhead is not None and math.isfinite(overhead):
             found = replace(found, disturbed=_added(found.disturbed, probe, max(overhead, 0.0)))
         return found
 
-    def ratio(self, probe: str) -> tuple[float, float]:
-        """Mean and sd of the log ratio of the next run of ``probe``."""
-        n, total = self.logs.get(probe, (0, 0.0))
+    def log_ratio(self, probe: str, *, failed: bool = False) -> tuple[float, float]:
+        """Mean and sd of the log ratio of the next run of ``probe`` that works, or fails."""
+        n, total = (self.failed if failed else self.worked).get(probe, (0, 0.0))
         precision = 1 / RATIO_SD**2 + n / SPREAD_SD**2
-        mean = total / SPREAD_SD**2 / precision
+        mean = (RATIO_MEAN / RATIO_SD**2 + total / SPREAD_SD**2) / precision
         return mean, math.sqrt(1 / precision + SPREAD_SD**2)
 
-    def expect(self, probe: str, price: Price) -> Price:
-        """The price as it is now believed: seconds by their median, perturbation by its mean.
+    def ratio(self, probe: str, *, failed: bool = False) -> float:
+        """Expected ratio of actual to announced seconds; 1 before the first run."""
+        if probe not in (self.failed if failed else self.worked):
+            return 1.0
+        mean, sd = self.log_ratio(probe, failed=failed)
+        return math.exp(mean + sd**2 / 2)
 
-        The planned perturbation counts as one measured one.
+    def fails(self, probe: str) -> float:
+        """Probability that the next run of ``probe`` fails."""
+        good, bad = self.ends.get(probe, (0, 0))
+        return (FAILS * FAILS_WEIGHT + bad) / (FAILS_WEIGHT + good + bad)
+
+    def expect(self, probe: str, announced: Price) -> PriceBasis:
+        """What the next run of ``probe`` is expected to cost: means, not medians.
+
+        The announced perturbation counts as one measured one.
         """
-        factor = math.exp(self.ratio(probe)[0])
         n, total = self.disturbed.get(probe, (0, 0.0))
-        perturbation = (price.perturbation + total) / (1 + n)
-        known = n > 0 or probe in self.logs
-        source = f"{price.source}; measured here" if known else price.source
-        return Price(price.setup_s * factor, price.run_s * factor, perturbation, source)
+        good, bad = self.ends.get(probe, (0, 0))
+        return PriceBasis(
+            announced_s=announced.seconds,
+            expected_s=announced.seconds * self.ratio(probe),
+            announced_perturbation=announced.perturbation,
+            perturbation=(announced.perturbation + total) / (1 + n),
+            fails=self.fails(probe),
+            failing_s=announced.seconds * self.ratio(probe, failed=True),
+            runs=good + bad,
+            failures=bad,
+            source=announced.source,
+        )
+
+
+def as_announced(price: Price) -> PriceBasis:
+    """A price that is exact, as in a recorded case: nothing is learned and nothing fails."""
+    return PriceBasis(
+        announced_s=price.seconds,
+        expected_s=price.seconds,
+        announced_perturbation=price.perturbation,
+        perturbation=price.perturbation,
+        source=price.source,
+    )
+
+
+def expected_price(basis: PriceBasis, *, harm: float = 1.0) -> float:
+    """Expected seconds of the target's time for a reading, failures before it included.
+
+    The formula is in `PriceBelief`. Raises `ValueRejected` as `price_of` does.
+    """
+    if not 0 <= basis.fails < 1:
+        raise ValueRejected(f"fails = {basis.fails}: a probability below one")
+    works = Price(0.0, basis.expected_s, basis.perturbation)
+    lost = Price(0.0, basis.failing_s, basis.perturbation)
+    odds = basis.fails / (1 - basis.fails)
+    return price_of(works, harm=harm) + odds * price_of(lost, harm=harm)
+
+
+def learned_prices(runs: Iterable[Run]) -> PriceBelief:
+    """What the ended runs of a ledger say about prices; the same for everybody who reads it.
+
+    A run that was told, and one that never began, say nothing. Ledgers of before prices
+    were learned do not say what was announced; their runs count as worked or failed.
+    """
+    belief = PriceBelief()
+    for run in sorted(runs, key=lambda r: r.number):
+        if run.proposal is None or run.source == "told" or run.state not in _ENDED:
+            continue
+        if run.price_s <= 0 and run.state is not RunState.DONE:
+            continue  # its plan was gone before anything was tried
+        basis = run.proposal.basis
+        belief = belief.observe(
+            run.proposal.probe,
+            basis.announced_s if basis else 0.0,
+            run.seconds,
+            run.overhead,
+            failed=run.state is not RunState.DONE,
+        )
+    return belief
 
 
 def _added(

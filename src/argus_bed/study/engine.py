@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from argus_bed.design.price import learned_prices
 from argus_bed.errors import UnknownName, ValueRejected
 from argus_bed.frame import Frame
 from argus_bed.hypothesis import Hypothesis, prior_probabilities
@@ -22,8 +23,10 @@ from argus_bed.study.knowledge import Knowledge
 from argus_bed.study.measuring import hear, measure
 from argus_bed.study.policy import Policy
 from argus_bed.study.scoring import (
+    Means,
     ScoredPlan,
     Target,
+    after_a_failure,
     best_separations,
     confirming,
     score_plans,
@@ -116,6 +119,11 @@ class Study:
         """Price paid so far, in seconds of the target's time."""
         return math.fsum(run.price_s for run in self._knows.runs.values())
 
+    def _last(self) -> Run | None:
+        """The newest of the runs that ended."""
+        runs = self._knows.runs
+        return runs[max(runs)] if runs else None
+
     def _done(self) -> tuple[str, ...]:
         """Probes that have been run; and plans that failed too often."""
         tried = [r for r in self._knows.runs.values() if r.proposal is not None]
@@ -133,10 +141,17 @@ class Study:
             self._knows.belief,
             self._knows.known,
             self._done(),
-            self.policy,
-            left_s=self.policy.budget_s - self.spent_s,
-            approved=self._approved,
+            self._means(),
             target=self.target,
+        )
+
+    def _means(self) -> Means:
+        runs = self._knows.runs.values()
+        return Means(
+            self.policy,
+            self.policy.budget_s - self.spent_s,
+            self._approved,
+            None if self.system.exact_prices else learned_prices(runs),
         )
 
     def ask(self, n: int = 1) -> list[Proposal]:
@@ -168,6 +183,7 @@ class Study:
                 else f"no probe is expected to tell {self.policy.min_gain_bits:g} bits or more"
             )
             return []
+        worth = after_a_failure(worth, self._last())
         chosen = list({s.plan.key: s for s in reversed(worth)}.values())[::-1][:n]
         return [self._propose(s, scored) for s in chosen]
 

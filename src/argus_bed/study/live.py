@@ -27,6 +27,8 @@ class LiveSystem(System):
     ConfigError : no probe applies to the workload.
     """
 
+    exact_prices = False
+
     def __init__(self, workload: Workload, probes: Mapping[str, Probe]) -> None:
         self.workload = workload
         self.question = workload.question

@@ -5,13 +5,13 @@ Nothing is stored here and nothing is taken in: the engine does both, in that or
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterable, Sequence
 
 from argus_bed.contrast import planned_readings
+from argus_bed.design.price import price_of
 from argus_bed.errors import ProbeError, UnknownName
-from argus_bed.probe import Observation, Plan, Sample
+from argus_bed.probe import Observation, Plan, Price, Sample
 from argus_bed.records import Proposal, Run, RunState
 from argus_bed.study.knowledge import Knowledge
 from argus_bed.study.readings import disturbed
@@ -28,27 +28,38 @@ def measure(
     harm: float,
     seed: int,
 ) -> tuple[Run, Knowledge]:
-    """Carry a proposal out. A probe that fails gives a FAILED run and teaches nothing.
+    """Carry a proposal out. A probe that fails gives a FAILED run with what it cost.
 
     done : what the system is told was run or spoilt.
     harm : seconds lost per second for which the target is disturbed.
     """
     plans = {p.key: p for p in system.plans(knows.known, done)}
+    if proposal.plan not in plans:
+        gone = UnknownName("plan", proposal.plan, plans)
+        return _failed(knows, proposal, gone, 0.0, harm), knows
+    plan = plans[proposal.plan]
     started = time.monotonic()
     try:
-        if proposal.plan not in plans:
-            raise UnknownName("plan", proposal.plan, plans)
-        plan = plans[proposal.plan]
         observation = system.execute(plan, seed)
-    except (ProbeError, UnknownName) as error:
-        belief = knows.belief.probabilities()
-        failed = Run(
-            proposal.run, RunState.FAILED, proposal, before=belief, after=belief,
-            price_s=min(time.monotonic() - started, proposal.price_s or math.inf),
-            error=str(error),
-        )  # fmt: skip
-        return failed, knows
+    except ProbeError as error:
+        return _failed(knows, proposal, error, time.monotonic() - started, harm), knows
     return _digest(system, knows, proposal, plan, observation, harm)
+
+
+def _failed(
+    knows: Knowledge, proposal: Proposal, error: Exception, seconds: float, harm: float
+) -> Run:
+    belief = knows.belief.probabilities()
+    return Run(
+        number=proposal.run,
+        state=RunState.FAILED,
+        proposal=proposal,
+        before=belief,
+        after=belief,
+        price_s=price_of(Price(0.0, seconds, proposal.perturbation), harm=harm),
+        seconds=seconds,
+        error=str(error),
+    )
 
 
 def _digest(
@@ -62,20 +73,18 @@ def _digest(
     now = {s.cell: s for s in observation.samples}
     effects = system.side_effects(plan)
     kept = disturbed(plan.measurements, effects, {**knows.known, **now})
-    recorded = bool(observation.environment.get("recorded"))
-    seconds = observation.seconds
+    seconds, overhead = observation.seconds, observation.overhead
+    lost = proposal.perturbation if overhead is None else max(overhead, 0.0)
     run = Run(
         number=proposal.run,
         state=RunState.DONE,
         proposal=proposal,
         samples=samples_of(observation.samples),
-        price_s=proposal.price_s
-        if recorded and not proposal.reason.startswith("two steps")
-        else seconds * (1.0 + harm * plan.price.perturbation),
+        price_s=price_of(Price(0.0, seconds, lost), harm=harm),
         seconds=seconds,
-        overhead=observation.overhead,
+        overhead=overhead,
         environment=dict(observation.environment),
-        source="recorded" if recorded else "probe",
+        source="recorded" if observation.environment.get("recorded") else "probe",
     )
     dropped = [m for m in plan.measurements if m.key not in {k.key for k in kept}]
     return knows.learn(run, kept, observation.samples, dropped)

@@ -11,11 +11,20 @@ import numpy as np
 
 from argus_bed.contrast import shows_metric
 from argus_bed.design.gain import CHEAP, DEFAULT, Gain, gains, race, separations
-from argus_bed.design.price import Scored, order, price_of, tied
+from argus_bed.design.price import (
+    PriceBelief,
+    Scored,
+    as_announced,
+    expected_price,
+    order,
+    over_a_cap,
+    tied,
+)
 from argus_bed.design.price import score as bits_per_second
 from argus_bed.frame import Cell, Frame
 from argus_bed.inference.belief import Belief
 from argus_bed.probe import Measurement, Plan, Sample
+from argus_bed.records import PriceBasis, Run, RunState
 from argus_bed.report.view import Pair
 from argus_bed.study.policy import Policy
 from argus_bed.study.readings import disturbed
@@ -29,6 +38,8 @@ class ScoredPlan:
     """A plan with its expected information and price.
 
     measurements : what remains after the instrument's side effects.
+    gain : information of a reading. price_s : expected seconds that a reading costs.
+    basis : what the price is made from.
     score : bits per second; infinite for a free plan that tells something.
     blocked : why the policy keeps it from running, or empty.
     opens : another plan that becomes informative once this one has run (two-step look).
@@ -38,8 +49,14 @@ class ScoredPlan:
     measurements: tuple[Measurement, ...]
     gain: Gain
     price_s: float
+    basis: PriceBasis
     blocked: str = ""
     opens: str = ""
+
+    @property
+    def perturbation(self) -> float:
+        """Share by which a step is expected to get longer meanwhile."""
+        return self.basis.perturbation
 
     def tied(self, other: ScoredPlan) -> bool:
         """Whether the Monte Carlo errors leave open which of the two scores higher."""
@@ -47,11 +64,48 @@ class ScoredPlan:
 
     def _scored(self) -> Scored:
         name = f"{self.plan.key}>{self.opens}"
-        return Scored(name, self.gain, self.price_s, self.plan.price.perturbation)
+        return Scored(name, self.gain, self.price_s, self.perturbation)
 
     @property
     def score(self) -> float:
         return bits_per_second(self.gain, self.price_s)
+
+
+@dataclass(frozen=True)
+class Means:
+    """What a study may spend, and at which prices.
+
+    left_s : budget that is left, seconds of the target's time.
+    approved : keys of plans that a person lets run.
+    prices : learned from earlier runs; None where prices are exact.
+    """
+
+    policy: Policy
+    left_s: float = math.inf
+    approved: frozenset[str] = frozenset()
+    prices: PriceBelief | None = None
+
+    def basis(self, plan: Plan) -> PriceBasis:
+        """What the plan's price is made from."""
+        if self.prices is None:
+            return as_announced(plan.price)
+        return self.prices.expect(plan.probe, plan.price)
+
+    def price(self, plan: Plan) -> float:
+        """Expected seconds of the target's time for a reading."""
+        return expected_price(self.basis(plan), harm=self.policy.harm)
+
+    def blocked(self, plan: Plan) -> str:
+        """Why a plan may not run now, in words; empty if it may."""
+        cap = over_a_cap(
+            self.price(plan),
+            self.basis(plan).perturbation,
+            budget_s=self.left_s,
+            max_perturbation=self.policy.max_perturbation,
+        )
+        if not cap and plan.risk in self.policy.approve and plan.key not in self.approved:
+            return f"changes {plan.risk}: waits for approval"
+        return cap
 
 
 def score_plans(
@@ -59,24 +113,22 @@ def score_plans(
     belief: Belief,
     known: Mapping[Cell, Sample],
     done: Iterable[str],
-    policy: Policy,
+    means: Means,
     *,
-    left_s: float,
-    approved: frozenset[str] = frozenset(),
     target: Target = "cause",
 ) -> list[ScoredPlan]:
     """All plans, best first."""
     finished = tuple(done)
     plans = system.plans(known, finished)
     cleaned = [disturbed(p.measurements, system.side_effects(p), known) for p in plans]
-    prices = [price_of(plan.price, harm=policy.harm) for plan in plans]
+    prices = [means.price(plan) for plan in plans]
     expected = race(belief, cleaned, prices, target=target, rounds=(CHEAP, DEFAULT))
     found = [
-        ScoredPlan(plan, measurements, gain, price, blocked(plan, policy, left_s, approved))
+        ScoredPlan(plan, measurements, gain, price, means.basis(plan), means.blocked(plan))
         for plan, measurements, gain, price in zip(plans, cleaned, expected, prices, strict=True)
     ]
-    if not any(s.gain.bits >= policy.min_gain_bits and not s.blocked for s in found):
-        found += _two_steps(system, belief, known, finished, policy, found, target)
+    if not any(s.gain.bits >= means.policy.min_gain_bits and not s.blocked for s in found):
+        found += _two_steps(system, belief, known, finished, means, found, target)
     return _ordered(found)
 
 
@@ -88,7 +140,20 @@ def confirming(frame: Frame, scored: Sequence[ScoredPlan]) -> list[ScoredPlan]:
     fit = [
         s for s in scored if not s.blocked and any(shows_metric(frame, m) for m in s.measurements)
     ]
-    return sorted(fit, key=lambda s: (s.price_s, s.plan.price.perturbation, s.plan.key))
+    return sorted(fit, key=lambda s: (s.price_s, s.perturbation, s.plan.key))
+
+
+def after_a_failure(worth: Sequence[ScoredPlan], last: Run | None) -> list[ScoredPlan]:
+    """Plans worth their price, with what the last run showed to fail at the end.
+
+    First other probes, then other plans of the probe that failed, then its plan: whatever
+    made it fail may pass while another one runs. Only the very last run counts, so the
+    plan is soon tried again, at the price that its failure taught.
+    """
+    if last is None or last.state is RunState.DONE or last.proposal is None:
+        return list(worth)
+    failed = last.proposal
+    return sorted(worth, key=lambda s: (s.plan.probe == failed.probe, s.plan.key == failed.plan))
 
 
 def _ordered(found: Sequence[ScoredPlan]) -> list[ScoredPlan]:
@@ -97,25 +162,12 @@ def _ordered(found: Sequence[ScoredPlan]) -> list[ScoredPlan]:
     return [named[scored] for scored in order(named)]
 
 
-def blocked(plan: Plan, policy: Policy, left_s: float, approved: frozenset[str]) -> str:
-    """Why a plan may not run now, in words; empty if it may."""
-    if plan.price.perturbation > policy.max_perturbation:
-        share, cap = plan.price.perturbation, policy.max_perturbation
-        return f"disturbs by {share:.0%}, over the cap of {cap:.0%}"
-    price = price_of(plan.price, harm=policy.harm)
-    if price > left_s:
-        return f"costs {price:.0f} s, over the {max(left_s, 0):.0f} s that are left"
-    if plan.risk in policy.approve and plan.key not in approved:
-        return f"changes {plan.risk}: waits for approval"
-    return ""
-
-
 def _two_steps(
     system: System,
     belief: Belief,
     known: Mapping[Cell, Sample],
     done: tuple[str, ...],
-    policy: Policy,
+    means: Means,
     singles: Sequence[ScoredPlan],
     target: Target,
 ) -> list[ScoredPlan]:
@@ -125,17 +177,14 @@ def _two_steps(
     """
     pairs: list[tuple[ScoredPlan, Plan, tuple[Measurement, ...]]] = []
     before = {s.plan.key: s.plan.measurements for s in singles}
+    unlimited = replace(means, left_s=math.inf, approved=frozenset())
     for first in singles:
         if first.blocked:
             continue
         reached = {**known, **{c: Sample(c, (1.0,)) for c in first.plan.reads}}
         for second in system.plans(reached, (*done, first.plan.probe)):
             fresh = second.measurements != before.get(second.key, ())
-            if (
-                second.key == first.plan.key
-                or not fresh
-                or blocked(second, policy, math.inf, frozenset())
-            ):
+            if second.key == first.plan.key or not fresh or unlimited.blocked(second):
                 continue
             both = (
                 *first.measurements,
@@ -149,7 +198,7 @@ def _two_steps(
         replace(
             first,
             gain=gain,
-            price_s=first.price_s + price_of(second.price, harm=policy.harm),
+            price_s=first.price_s + means.price(second),
             opens=second.key,
         )
         for (first, second, _), gain in zip(pairs, expected, strict=True)

@@ -18,6 +18,8 @@ class System(Protocol):
 
     question: str
     frame: Frame
+    exact_prices: bool
+    """Whether plans cost what they announce; otherwise prices are learned from the runs."""
 
     def plans(self, known: Mapping[Cell, Sample], done: Iterable[str]) -> list[Plan]: ...
 

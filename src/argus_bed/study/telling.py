@@ -59,7 +59,7 @@ def proposal_of(
         gain_bits=best.gain.bits,
         gain_error=best.gain.error_bits,
         price_s=best.price_s,
-        perturbation=plan.price.perturbation,
+        perturbation=best.perturbation,
         score=_finite(best.score),
         reason=reason_for(best, others),
         target=target,
@@ -70,6 +70,7 @@ def proposal_of(
         tied_with=tuple(s.plan.key for s in others if best.tied(s)),
         risk=plan.risk,
         needs_approval=False,
+        basis=best.basis,
     )
 
 

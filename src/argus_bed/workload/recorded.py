@@ -175,6 +175,8 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 class RecordedSystem:
     """Plays a case: plans its probes, and shows the outcomes of those paid for."""
 
+    exact_prices = True
+
     def __init__(self, case: Case) -> None:
         self.case = case
         self.question = case.question
