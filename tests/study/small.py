@@ -46,11 +46,12 @@ def opened(
     *,
     policy: Policy | None = None,
     seed: int = 0,
+    max_causes: int = 1,
 ) -> Study:
     """A study over a case; with a path, on a ledger file."""
     book = Ledger.open(ledger) if isinstance(ledger, Path) else ledger
     chosen = case(found) if isinstance(found, str) else found
-    return study_of(chosen, ledger=book, policy=policy, seed=seed)[0]
+    return study_of(chosen, ledger=book, policy=policy, seed=seed, max_causes=max_causes)[0]
 
 
 Reader = Callable[[int], Mapping[str, list[float]]]

@@ -132,14 +132,14 @@ def test_waking_late_or_early_gives_one_belief():
 
 
 def test_pairs_of_a_cause_are_looked_at_before_it_is_accepted():
-    policy = Policy(decide_at=0.8)
+    decide_at = 0.8
     start = belief()
-    assert unconsidered(start, policy) == ()
+    assert unconsidered(start, decide_at) == ()
     held = start.update([Reading(contrast("gil_wait"), 2.0), Reading(contrast("step_time"), 0.2)])
-    assert held.probabilities()["gil_held"] >= policy.decide_at
-    names = unconsidered(held, policy)
+    assert held.probabilities()["gil_held"] >= decide_at
+    names = unconsidered(held, decide_at)
     assert set(names) == {PAIR, "gil_held+overlap_lost"}
-    assert unconsidered(held.wake(names), policy) == ()
+    assert unconsidered(held.wake(names), decide_at) == ()
 
 
 def test_only_what_sleeps_can_be_woken():

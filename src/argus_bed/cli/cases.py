@@ -112,7 +112,7 @@ def zoo_run(
 def replay(
     case: Annotated[Path, typer.Argument(metavar="CASE.json", help="A recorded case.")],
     seed: Seed = 0,
-    max_causes: Annotated[int, typer.Option(min=1, max=2, help="2: also pairs.")] = 1,
+    max_causes: Annotated[int, typer.Option(min=1, max=2, help="2: also pairs.")] = 2,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Play a recorded case: pay for its measurements one by one, then compare verdicts."""

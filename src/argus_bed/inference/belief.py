@@ -80,6 +80,7 @@ class Belief:
         self._models: dict[str, TorchModel] = {}
         self._particles: dict[str, Particles] = {}
         self._size, self._device = particles, device
+        self._begun = (tuple(hypotheses), tuple(asleep))
         for h in hypotheses:
             self._models[h.name], self._particles[h.name] = self._begin(h)
         self._asleep = {h.name: h for h in asleep}
@@ -130,6 +131,19 @@ class Belief:
             except InferenceError as error:
                 raise InferenceError(f"hypothesis {name}: {error}") from error
         return found
+
+    def over(self, frame: Frame) -> Belief:
+        """The belief as it began, over another frame, with nothing read."""
+        hypotheses, asleep = self._begun
+        return Belief(
+            hypotheses,
+            frame,
+            seed=self.seed,
+            particles=self._size,
+            prior=self.prior,
+            device=self._device,
+            asleep=asleep,
+        )
 
     @one_thread()
     def wake(self, names: Iterable[str]) -> Belief:

@@ -85,9 +85,10 @@ class Study:
         self._ledger = ledger
         self._id = ledger.create_study(name, dict(spec or {}))
         self.priors = prior_probabilities(hypotheses)
-        self._knows = Knowledge(
-            Belief(tuple(hypotheses), system.frame, seed=seed, prior=self.priors)
-        )
+        single = [h for h in hypotheses if len(h.causes) == 1]
+        pairs = [h for h in hypotheses if len(h.causes) > 1]
+        belief = Belief(single, system.frame, seed=seed, prior=self.priors, asleep=pairs)
+        self._knows = Knowledge(belief, policy.decide_at)
         self._approved: frozenset[str] = frozenset()
         self._exhausted = ""
         self._sync()

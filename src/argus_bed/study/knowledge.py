@@ -17,18 +17,22 @@ from argus_bed.probe import Measurement, Reading, Sample
 from argus_bed.records import ReadingRecord, Run, RunState
 from argus_bed.study.readings import Read, to_readings
 from argus_bed.study.telling import record_of, to_samples
+from argus_bed.study.verdict import unconsidered
 
 
 @dataclass(frozen=True)
 class Knowledge:
     """A belief with the runs that it rests on.
 
+    decide_at : probability at which a cause would be accepted; before one is, the
+        composites that hold it are woken.
     runs : ended ones by number.
     known : latest sample of each cell.
     measured : what entered the likelihood, in the order of reading.
     """
 
     belief: Belief
+    decide_at: float
     runs: Mapping[int, Run] = field(default_factory=dict)
     known: Mapping[Cell, Sample] = field(default_factory=dict)
     measured: tuple[Measurement, ...] = ()
@@ -43,14 +47,17 @@ class Knowledge:
         missing = [c for c in cells if c not in self.frame.cell_index]
         if not missing:
             return self
-        old = self.belief
-        belief = Belief(
-            old.hypotheses, self.frame.with_cells(missing), seed=old.seed, prior=old.prior
-        )
+        belief = self.belief.over(self.frame.with_cells(missing))
         for run in self.runs.values():
             if run.state is RunState.DONE:
-                belief = belief.update(_used(run))
+                belief = self._updated(belief, _used(run))
         return replace(self, belief=belief)
+
+    def _updated(self, belief: Belief, readings: Iterable[Reading]) -> Belief:
+        belief = belief.update(readings)
+        while names := unconsidered(belief, self.decide_at):
+            belief = belief.wake(names)
+        return belief
 
     def counting(self, run: Run) -> Knowledge:
         """The same with ``run`` among the runs; the belief has seen its readings."""
@@ -63,7 +70,8 @@ class Knowledge:
         samples = to_samples(run.samples)
         readings = _used(run)
         wide = self.covering(s.cell for s in samples)
-        return wide._read(wide.belief.update(readings), readings, samples).counting(run)
+        belief = wide._updated(wide.belief, readings)
+        return wide._read(belief, readings, samples).counting(run)
 
     def learn(
         self,
@@ -81,8 +89,9 @@ class Knowledge:
         reads = to_readings(self.frame, measurements, samples, self.known)
         reads += [Read(m, None, why_not="the instrument voids it") for m in dropped]
         readings = [r.reading for r in reads if r.reading is not None]
-        belief = self.belief.update(readings)
-        before, after = self.belief.probabilities(), belief.probabilities()
+        belief = self._updated(self.belief, readings)
+        after = belief.probabilities()
+        before = self.belief.probabilities(apart=after)  # what woke up was asleep then
         change = {h: belief.log_evidence[h] - self.belief.log_evidence[h] for h in after}
         overall = math.log(math.fsum(before[h] * math.exp(change[h]) for h in before) or 1e-300)
         learned = replace(

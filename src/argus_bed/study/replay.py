@@ -40,7 +40,7 @@ def study_of(
     ledger: Ledger | None = None,
     policy: Policy | None = None,
     known: dict[str, Hypothesis] | None = None,
-    max_causes: int = 1,
+    max_causes: int = 2,
 ) -> tuple[Study, tuple[str, ...]]:
     """A study over a recorded case, and the names of the hypotheses that are missing."""
     library = known or catalogue()
@@ -60,14 +60,14 @@ def study_of(
 
 
 def replay(
-    path: str | Path, *, seed: int = 0, on_event: Listener = _silent, max_causes: int = 1
+    path: str | Path, *, seed: int = 0, on_event: Listener = _silent, max_causes: int = 2
 ) -> Replay:
     """Play the case at ``path``. Raises `FileRejected` if it is not a case file."""
     return replay_case(load_case(path), seed=seed, on_event=on_event, max_causes=max_causes)
 
 
 def replay_case(
-    case: Case, *, seed: int = 0, on_event: Listener = _silent, max_causes: int = 1
+    case: Case, *, seed: int = 0, on_event: Listener = _silent, max_causes: int = 2
 ) -> Replay:
     """Play a case that was loaded before."""
     study, missing = study_of(case, seed=seed, max_causes=max_causes)

@@ -58,7 +58,7 @@ def playing_a_part(
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
 
-def unconsidered(belief: Belief, policy: Policy) -> tuple[str, ...]:
+def unconsidered(belief: Belief, decide_at: float) -> tuple[str, ...]:
     """Composites asleep that must be looked at before the belief may count as settled.
 
     Those with a cause that would be accepted; and, where nothing listed fits, those of
@@ -67,7 +67,7 @@ def unconsidered(belief: Belief, policy: Policy) -> tuple[str, ...]:
     known = {h.name: h for h in belief.hypotheses}
     shares = belief.probabilities()
     part = playing_a_part(shares, known)
-    accepted = {cause for cause, p in part.items() if p >= policy.decide_at}
+    accepted = {cause for cause, p in part.items() if p >= decide_at}
     nothing_fits = shares.get(NONE_OF_THESE, 0.0) >= 0.5
     near = set(list(part)[:PAIRED_WHEN_NOTHING_FITS]) if nothing_fits else set()
     return tuple(
