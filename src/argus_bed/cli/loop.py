@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -181,6 +182,7 @@ def status(
     """Say how the study stands: its runs, what they cost, what is believed."""
     from argus_bed.cli.stored import stored_view
     from argus_bed.report import terminal
+    from argus_bed.report.worth import worth_of
 
     view = stored_view(read(config, study=study, ledger=ledger, sets=sets))
     if format is Format.JSON:
@@ -196,11 +198,11 @@ def status(
                     "run": r.number,
                     "state": r.state,
                     "plan": r.proposal.plan if r.proposal else r.source,
-                    "gained_bits": r.gained_bits,
-                    "price_s": r.price_s,
+                    **asdict(worth_of(r)),
                 }
                 for r in view.runs
             ],
+            "probes": view.probes,
         }
         emit("status", facts)
         return
@@ -217,10 +219,12 @@ def why(
     """Say why a run was made, what was expected, and how it changed the belief."""
     from argus_bed.cli.stored import stored_view
     from argus_bed.report import terminal
+    from argus_bed.report.worth import worth_of
 
     view = stored_view(read(config, study=study, ledger=ledger))
     if format is Format.JSON:
-        emit("why", {"study": view.name, "run": view.run(run)})
+        found = view.run(run)
+        emit("why", {"study": view.name, "run": found, "worth": worth_of(found)})
         return
     show(terminal.why(view, run))
 

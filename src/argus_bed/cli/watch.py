@@ -99,6 +99,7 @@ class Watch:
 
     def _run(self, run: Run) -> None:
         from argus_bed.report import describe, terminal
+        from argus_bed.report.worth import worth_of
 
         self.states.append(run.state.value)
         self._belief = run.after or self._belief
@@ -107,8 +108,7 @@ class Watch:
             if run.after:
                 prior = self._view.prior if self._view else None
                 self._out.print(terminal.beliefs(run.after, run.before or None, prior))
-                learned = describe.bits(run.gained_bits)
-                self._out.print(f"  learned {learned} in {describe.seconds(run.price_s)}\n")
+                self._out.print(f"  learned {describe.learned(worth_of(run))}\n")
         else:
             name = run.proposal.plan if run.proposal else run.source
             say(f"run {run.number} {run.state.value}: {name} {run.error}".rstrip())

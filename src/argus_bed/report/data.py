@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from argus_bed.report.view import StudyView
+from argus_bed.report.worth import worth_of
 
 SCHEMA = "argus-bed/study/1"
 
@@ -21,13 +22,14 @@ def as_json(view: StudyView) -> dict[str, Any]:
     number; removing or changing one raises it.
     """
     plain = nulled(view)
-    runs = plain.pop("runs")
+    plain.pop("runs")
     return {
         "schema": SCHEMA,
         **plain,
         "probabilities": nulled(view.now),
         "ranking": [[name, nulled(view.now.get(name))] for name in view.ranked],
-        "runs": runs,
+        "probes": nulled(view.probes),
+        "runs": [{**nulled(run), "worth": nulled(worth_of(run))} for run in view.runs],
     }
 
 

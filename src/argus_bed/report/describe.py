@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from argus_bed.quantity import QUANTITIES, TENTH, Link, Quantity
+from argus_bed.records import PriceBasis
+from argus_bed.report.worth import Worth
 
 Z90 = 1.645
 """Half width of a central 90 % interval, in standard deviations of a normal."""
@@ -215,6 +217,35 @@ def bits(number: float, error: float | None = None) -> str:
     if not math.isfinite(number):
         return "n/a"
     return f"{number:.2f} bits" if error is None else f"{number:.2f} ± {error:.2g} bits"
+
+
+def rate(number: float | None, unit: str = "bits/s") -> str:
+    """Bits by something, if there was any of it: ``0.562 bits/s``."""
+    return "" if number is None else f"{number:.3g} {unit}".rstrip()
+
+
+def learned(worth: Worth) -> str:
+    """What a run told for what it cost: bits, seconds paid, and both by each other."""
+    parts = [f"{bits(worth.gained_bits)} for {seconds(worth.price_s)}"]
+    if worth.bits_per_s is not None:
+        parts.append(rate(worth.bits_per_s))
+    if worth.bits_per_lost_s is not None:
+        parts.append(rate(worth.bits_per_lost_s, "bits per second lost to disturbance"))
+    return ", ".join(parts)
+
+
+def price_basis(basis: PriceBasis) -> str:
+    """Where an expected price comes from, with what is assumed and what was learned."""
+    announced = f"{seconds(basis.announced_s)} announced ({clean(basis.source)})"
+    if basis.fails == 0:
+        return f"{announced}, which is exact"
+    if not basis.runs:
+        assumed = f"right within 2x, failing in {percent(basis.fails)}, both assumed"
+        return f"{announced}; not run yet: {assumed}"
+    runs = f"{basis.runs} run{'s' * (basis.runs != 1)} here"
+    ratio = basis.expected_s / basis.announced_s if basis.announced_s > 0 else 1.0
+    text = f"{announced}; by {runs} it takes {ratio:.2g}x that, and fails in {percent(basis.fails)}"
+    return f"{text} after {seconds(basis.failing_s)}" if basis.failures else text
 
 
 def disturbance(share: float | None) -> str:

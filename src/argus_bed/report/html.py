@@ -16,6 +16,7 @@ from argus_bed.report import describe as say
 from argus_bed.report import svg
 from argus_bed.report.terminal import HEADLINES
 from argus_bed.report.view import StudyView, compared
+from argus_bed.report.worth import worth_of
 
 _STRONGEST = 6.0
 """Bits at which a cell of the evidence table has its full colour."""
@@ -39,6 +40,7 @@ def as_html(view: StudyView) -> str:
         spark=svg.spark,
         heat=heat,
         price=_price,
+        worth=worth_of,
     )
     return page
 

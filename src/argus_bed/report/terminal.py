@@ -20,7 +20,8 @@ from rich.text import Text
 
 from argus_bed.records import Proposal, ReadingRecord, Run, RunState, Status, Verdict
 from argus_bed.report import describe as say
-from argus_bed.report.view import StudyView, compared
+from argus_bed.report.view import OVER, StudyView, compared
+from argus_bed.report.worth import worth_of
 
 WIDEST = 100
 _BAR = 24
@@ -124,6 +125,8 @@ def proposal(
     facts.add_row(Text("asks", "dim"), text(chosen.question))
     facts.add_row(Text("because", "dim"), text(chosen.reason))
     facts.add_row(Text("gain", "dim"), text(_bargain(chosen)))
+    if chosen.basis is not None and chosen.basis.fails > 0:
+        facts.add_row(Text("price", "dim"), text(say.price_basis(chosen.basis)))
     facts.add_row(Text("disturbs", "dim"), text(_disturbs(chosen.perturbation)))
     if chosen.runners_up:
         plan, gain, price, score = chosen.runners_up[0]
@@ -258,9 +261,7 @@ def finished_round(view: StudyView, run: Run, *, expectations: bool = True) -> R
     if run.after:
         parts.append(Text())
         parts.append(beliefs(run.after, run.before or None, view.prior))
-        price = say.seconds(run.price_s or run.seconds)
-        learned = f"learned {say.bits(run.gained_bits)} for {price}"
-        parts.append(Padding(text(learned, "dim"), (0, 0, 0, 2)))
+        parts.append(Padding(text(f"learned {say.learned(worth_of(run))}", "dim"), (0, 0, 0, 2)))
     return Group(*(p for p in parts if p is not None), Text())
 
 
@@ -331,7 +332,8 @@ def status(view: StudyView) -> RenderableType:
     head = Text.assemble(text(view.name, "bold"), "  ", text(HEADLINES[view.verdict.status]), "  ",
                          text(_spent(view), "dim"))  # fmt: skip
     rows: RenderableType = table if view.runs else Text("no runs yet", "dim")
-    return Group(head, Text(), rows, Text(), beliefs(view.now, None, view.prior))
+    told = (probes(view), Text()) if view.probes else ()
+    return Group(head, Text(), rows, Text(), *told, beliefs(view.now, None, view.prior))
 
 
 def _spent(view: StudyView) -> str:
@@ -348,6 +350,11 @@ def why(view: StudyView, number: int) -> RenderableType:
     """
     run = view.run(number)
     parts: list[RenderableType] = [finished_round(view, run, expectations=False)]
+    if run.proposal is not None:
+        facts = _grid(None, 1)
+        for name_, content in _price_facts(run):
+            facts.add_row(Text(name_, "dim"), text(content))
+        parts.append(Padding(facts, (0, 0, 1, 2)))
     for prediction, reading in compared(run):
         name = say.reading_name(prediction.reading)
         title = str(name) + (f": read {reading.shown}" if reading else ": not read")
@@ -369,6 +376,34 @@ def why(view: StudyView, number: int) -> RenderableType:
             Padding(table, (0, 0, 0, 2)),
         ]
     return Group(*parts)
+
+
+def _price_facts(run: Run) -> Iterable[tuple[str, str]]:
+    """What a run cost, beside what it was expected to."""
+    if (chosen := run.proposal) is None:
+        return
+    if run.state in OVER:
+        yield "paid", f"{say.seconds(run.price_s)}, {say.seconds(chosen.price_s)} expected"
+        worth = worth_of(run)
+        if worth.lost_s:
+            yield "disturbed", f"the target lost {say.seconds(worth.lost_s)} of its time"
+
+
+def probes(view: StudyView) -> RenderableType:
+    """What each probe told for what it cost."""
+    table = _table(("probe", "l"), ("runs", "r"), ("bits", "r"), ("expected", "r"), ("paid", "r"),
+                   ("bits/s", "r"), ("per s lost", "r"), ("took", "r"))  # fmt: skip
+    for found in view.probes:
+        worth = found.worth
+        failed = f" ({found.failures} failed)" if found.failures else ""
+        table.add_row(
+            text(found.probe), f"{found.runs}{failed}", f"{worth.gained_bits:.2f}",
+            "" if worth.expected_bits is None else f"{worth.expected_bits:.2f}",
+            say.seconds(worth.price_s), say.rate(worth.bits_per_s, ""),
+            say.rate(worth.bits_per_lost_s, ""),
+            "" if found.took_ratio is None else f"{found.took_ratio:.2g}x",
+        )  # fmt: skip
+    return table
 
 
 def pairs(view: StudyView) -> RenderableType:

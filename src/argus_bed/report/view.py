@@ -8,6 +8,7 @@ from functools import cached_property
 
 from argus_bed.errors import UnknownName
 from argus_bed.records import Prediction, ReadingRecord, Run, RunState, Verdict
+from argus_bed.report.worth import ProbeWorth, by_probe
 
 OVER = (RunState.DONE, RunState.FAILED, RunState.VOID)
 
@@ -113,6 +114,11 @@ class StudyView:
     def ended(self) -> tuple[Run, ...]:
         """Runs that ended: done, failed or void."""
         return tuple(r for r in self.runs if r.state in OVER)
+
+    @cached_property
+    def probes(self) -> tuple[ProbeWorth, ...]:
+        """What each probe told for what it cost."""
+        return by_probe(self.runs)
 
     def run(self, number: int) -> Run:
         """The run with this number. Raises `UnknownName`."""

@@ -244,7 +244,7 @@ class Study:
         price = told_price(seconds, perturbation, harm=self.policy.harm)
         blank = Run(
             run or 0, RunState.DONE, None, samples=samples_of(samples),
-            price_s=price, seconds=seconds, source="told",
+            price_s=price, seconds=seconds, overhead=perturbation or None, source="told",
         )  # fmt: skip
         if run is None:
             told, knows = hear(self._knows, blank, samples)

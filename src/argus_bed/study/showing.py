@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from argus_bed.errors import StorageError
 from argus_bed.records import Run
 from argus_bed.report.view import HypothesisText, SignalText, StudyView
+from argus_bed.report.worth import worth_of
 from argus_bed.study.system import System
 from argus_bed.study.telling import in_words
 
@@ -70,7 +72,10 @@ def write_report(view: StudyView, posterior: xr.DataTree, path: str | Path) -> P
 
 
 def dataframe(runs: Iterable[Run]) -> pd.DataFrame:
-    """One row per run: number, state, probe, price, gained bits, leading explanation."""
+    """One row per run: state, probe, price, bits a second and a second lost, leading explanation.
+
+    Columns in seconds and bits as in `report.worth.Worth`; NaN where that says None.
+    """
     import pandas as pd
 
     return pd.DataFrame(
@@ -79,9 +84,7 @@ def dataframe(runs: Iterable[Run]) -> pd.DataFrame:
                 "run": r.number,
                 "state": r.state.value,
                 "probe": r.proposal.plan if r.proposal else r.source,
-                "price_s": r.price_s,
-                "expected_bits": r.proposal.gain_bits if r.proposal else None,
-                "gained_bits": r.gained_bits,
+                **asdict(worth_of(r)),
                 "leader": max(r.after, key=r.after.__getitem__) if r.after else None,
             }
             for r in runs
