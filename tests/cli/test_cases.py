@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -148,3 +150,27 @@ def test_zoo_run_counts_right_answers(argus: Argus, folder: Path) -> None:
     assert facts["expected"] == "gil_held"
     assert repeat["price_s"] <= repeat["price_of_all_s"]
     assert {"status", "runs", "wall_s", "ranking", "plans"} <= set(repeat)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda c: "not JSON", "not a JSON case file"),
+        (lambda c: json.dumps({**c, "schema": "argus-bed/case/9"}), "schema"),
+        (lambda c: json.dumps({**c, "conditions": {"baseline": "x"}}), "no condition 'candidate'"),
+        (lambda c: json.dumps(c).replace("gil_wait", "gil_wiat"), "did you mean 'gil_wait'"),
+    ],
+)
+def test_a_bad_case_is_refused_before_the_engine_is_loaded(
+    case: Path, wrong: Callable[[Any], str], says: str
+) -> None:
+    case.write_text(wrong(json.loads(case.read_text())))
+    script = (
+        "import sys; from argus_bed.cli import main\n"
+        f"sys.argv = ['argus-bed', 'replay', {str(case)!r}]\n"
+        "try: main()\n"
+        "except SystemExit as end: print(end.code, 'torch' in sys.modules, 'pymc' in sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["2", "False", "False"]
+    assert says in ran.stderr

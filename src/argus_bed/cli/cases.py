@@ -117,10 +117,14 @@ def replay(
 ) -> None:
     """Play a recorded case: pay for its measurements one by one, then compare verdicts."""
     from argus_bed.cli.watch import Watch
-    from argus_bed.study.replay import replay as play
+    from argus_bed.workload.recorded import RecordedSystem, load_case
+
+    # a file that is none is refused before the engine is loaded, which takes seconds
+    recorded_case = RecordedSystem(load_case(case)).case
+    from argus_bed.study.replay import replay_case
 
     watch = Watch(format)
-    found = play(case, seed=seed, on_event=watch, max_causes=max_causes)
+    found = replay_case(recorded_case, seed=seed, on_event=watch, max_causes=max_causes)
     if found.missing:
         say(f"not in the library, so left out: {', '.join(found.missing)}")
     if format is Format.JSON:
