@@ -156,7 +156,8 @@ def test_the_page_says_it(view: StudyView) -> None:
     page = as_html(shown)
     for said in (
         "What each probe told for its price",
-        "Bits per s lost",
+        "What each run told for its price",
+        "Per s lost",
         say.price_basis(shown.run(6).proposal.basis),
         f"{shown.probes[2].took_ratio:.2g}x",
         f"{worth_of(shown.run(6)).bits_per_s:.3g}",

@@ -125,7 +125,7 @@ def proposal(
     facts.add_row(Text("asks", "dim"), text(chosen.question))
     facts.add_row(Text("because", "dim"), text(chosen.reason))
     facts.add_row(Text("gain", "dim"), text(_bargain(chosen)))
-    if chosen.basis is not None and chosen.basis.fails > 0:
+    if chosen.basis is not None and chosen.basis.runs:  # before, there is nothing to say
         facts.add_row(Text("price", "dim"), text(say.price_basis(chosen.basis)))
     facts.add_row(Text("disturbs", "dim"), text(_disturbs(chosen.perturbation)))
     if chosen.runners_up:
@@ -382,6 +382,8 @@ def _price_facts(run: Run) -> Iterable[tuple[str, str]]:
     """What a run cost, beside what it was expected to."""
     if (chosen := run.proposal) is None:
         return
+    if chosen.basis is not None and not chosen.basis.runs:
+        yield "price", say.price_basis(chosen.basis)
     if run.state in OVER:
         yield "paid", f"{say.seconds(run.price_s)}, {say.seconds(chosen.price_s)} expected"
         worth = worth_of(run)
