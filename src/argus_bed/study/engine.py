@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -17,7 +16,7 @@ from argus_bed.frame import Frame
 from argus_bed.hypothesis import Hypothesis, prior_probabilities
 from argus_bed.inference.belief import Belief
 from argus_bed.ledger import Ledger
-from argus_bed.records import Proposal, Run, RunState, Status, Verdict
+from argus_bed.records import Proposal, Run, Status, Verdict
 from argus_bed.report.view import Pair, StudyView
 from argus_bed.study.knowledge import Knowledge
 from argus_bed.study.measuring import hear, measure
@@ -29,7 +28,10 @@ from argus_bed.study.scoring import (
     after_a_failure,
     best_separations,
     confirming,
+    one_a_plan,
     score_plans,
+    why_nothing,
+    worth_running,
 )
 from argus_bed.study.showing import dataframe, view_of, write_report
 from argus_bed.study.system import System
@@ -37,9 +39,8 @@ from argus_bed.study.telling import (
     effect_of,
     predictions,
     proposal_of,
-    samples_of,
     samples_told,
-    told_price,
+    told_run,
 )
 from argus_bed.study.verdict import Standing, judge, lacks_comparison
 
@@ -118,20 +119,10 @@ class Study:
     @property
     def spent_s(self) -> float:
         """Price paid so far, in seconds of the target's time."""
-        return math.fsum(run.price_s for run in self._knows.runs.values())
-
-    def _last(self) -> Run | None:
-        """The newest of the runs that ended."""
-        runs = self._knows.runs
-        return runs[max(runs)] if runs else None
+        return self._knows.spent_s
 
     def _done(self) -> tuple[str, ...]:
-        """Probes that have been run; and plans that failed too often."""
-        tried = [r for r in self._knows.runs.values() if r.proposal is not None]
-        done = [r.proposal.probe for r in tried if r.state is RunState.DONE and r.proposal]
-        failures = [r.proposal.plan for r in tried if r.state is not RunState.DONE and r.proposal]
-        spoilt = {p for p in failures if failures.count(p) >= self.policy.unattended_failures}
-        return (*done, *spoilt)
+        return self._knows.done(self.policy.unattended_failures)
 
     # -- ask -------------------------------------------------------------------------
 
@@ -173,19 +164,13 @@ class Study:
         if history.pending:
             return list(history.pending[:n])
         scored = self.score()
-        worth = [s for s in scored if s.gain.bits >= self.policy.min_gain_bits and not s.blocked]
+        worth = worth_running(scored, self.policy)
         if lacks_comparison(self._stand()):
             worth = confirming(self.frame, scored) or worth
         if not worth:
-            waiting = [s for s in scored if s.gain.bits >= self.policy.min_gain_bits]
-            self._exhausted = (
-                f"{waiting[0].plan.key} would tell more, but {waiting[0].blocked}"
-                if waiting
-                else f"no probe is expected to tell {self.policy.min_gain_bits:g} bits or more"
-            )
+            self._exhausted = why_nothing(scored, self.policy)
             return []
-        worth = after_a_failure(worth, self._last())
-        chosen = list({s.plan.key: s for s in reversed(worth)}.values())[::-1][:n]
+        chosen = one_a_plan(after_a_failure(worth, self._knows.last))[:n]
         return [self._propose(s, scored) for s in chosen]
 
     def _propose(self, best: ScoredPlan, scored: Sequence[ScoredPlan]) -> Proposal:
@@ -241,11 +226,13 @@ class Study:
         """
         self._sync()
         samples = samples_told(self.frame, values, condition, stage)
-        price = told_price(seconds, perturbation, harm=self.policy.harm)
-        blank = Run(
-            run or 0, RunState.DONE, None, samples=samples_of(samples),
-            price_s=price, seconds=seconds, overhead=perturbation or None, source="told",
-        )  # fmt: skip
+        blank = told_run(
+            samples,
+            number=run or 0,
+            seconds=seconds,
+            perturbation=perturbation,
+            harm=self.policy.harm,
+        )
         if run is None:
             told, knows = hear(self._knows, blank, samples)
             told = self._ledger.tell(self._id, told)

@@ -42,6 +42,23 @@ class Knowledge:
         """The cells that the models speak about."""
         return self.belief.frame
 
+    @property
+    def spent_s(self) -> float:
+        """Price paid so far, in seconds of the target's time."""
+        return math.fsum(run.price_s for run in self.runs.values())
+
+    @property
+    def last(self) -> Run | None:
+        """The newest run."""
+        return self.runs[max(self.runs)] if self.runs else None
+
+    def done(self, failures: int) -> tuple[str, ...]:
+        """Probes that have been run; and keys of plans that failed so often."""
+        tried = [(r, r.proposal) for r in self.runs.values() if r.proposal is not None]
+        worked = [p.probe for r, p in tried if r.state is RunState.DONE]
+        failed = [p.plan for r, p in tried if r.state is not RunState.DONE]
+        return (*worked, *{p: None for p in failed if failed.count(p) >= failures})
+
     def covering(self, cells: Iterable[Cell]) -> Knowledge:
         """The same with models that speak about ``cells`` too; their belief is built anew."""
         missing = [c for c in cells if c not in self.frame.cell_index]

@@ -132,6 +132,27 @@ def score_plans(
     return _ordered(found)
 
 
+def worth_running(scored: Iterable[ScoredPlan], policy: Policy) -> list[ScoredPlan]:
+    """Plans that tell enough and may run."""
+    return [s for s in scored if s.gain.bits >= policy.min_gain_bits and not s.blocked]
+
+
+def why_nothing(scored: Iterable[ScoredPlan], policy: Policy) -> str:
+    """Why no plan is worth running, in words: what the best one waits for, if one does."""
+    for s in scored:
+        if s.gain.bits >= policy.min_gain_bits:
+            return f"{s.plan.key} would tell more, but {s.blocked}"
+    return f"no probe is expected to tell {policy.min_gain_bits:g} bits or more"
+
+
+def one_a_plan(scored: Iterable[ScoredPlan]) -> list[ScoredPlan]:
+    """The first entry of every plan: one may stand there with several that it opens."""
+    first: dict[str, ScoredPlan] = {}
+    for s in scored:
+        first.setdefault(s.plan.key, s)
+    return list(first.values())
+
+
 def confirming(frame: Frame, scored: Sequence[ScoredPlan]) -> list[ScoredPlan]:
     """Plans that compare conditions in the metric of the question, cheapest first.
 

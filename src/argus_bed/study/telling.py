@@ -12,7 +12,7 @@ from argus_bed.errors import UnknownName, ValueRejected
 from argus_bed.frame import Cell, Condition, Frame
 from argus_bed.probe import Measurement, Sample
 from argus_bed.quantity import parse, quantity
-from argus_bed.records import Prediction, Proposal, ReadingRecord
+from argus_bed.records import Prediction, Proposal, ReadingRecord, Run, RunState
 from argus_bed.report.describe import value as value_in_words
 from argus_bed.study.readings import Read
 from argus_bed.study.scoring import ScoredPlan
@@ -120,17 +120,28 @@ def samples_told(
     return samples
 
 
-def told_price(seconds: float, perturbation: float, *, harm: float) -> float:
-    """Price of a measurement made by hand, in seconds of the target's time.
+def told_run(
+    samples: Sequence[Sample], *, number: int, seconds: float, perturbation: float, harm: float
+) -> Run:
+    """A measurement made by hand, before anything is concluded from it.
 
     Raises
     ------
     ValueRejected : a duration or share that is not finite, or negative.
     """
-    for label, number in (("seconds", seconds), ("perturbation", perturbation)):
-        if not (math.isfinite(number) and number >= 0):
-            raise ValueRejected(f"{label} = {number}: a finite number, zero or more")
-    return seconds * (1.0 + harm * perturbation)
+    for label, given in (("seconds", seconds), ("perturbation", perturbation)):
+        if not (math.isfinite(given) and given >= 0):
+            raise ValueRejected(f"{label} = {given}: a finite number, zero or more")
+    return Run(
+        number=number,
+        state=RunState.DONE,
+        proposal=None,
+        samples=samples_of(samples),
+        price_s=seconds * (1.0 + harm * perturbation),
+        seconds=seconds,
+        overhead=perturbation or None,
+        source="told",
+    )
 
 
 def record_of(read: Read) -> ReadingRecord:
