@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from argus_bed.probes._paired import Key, absolute, block_s
 
@@ -16,6 +16,17 @@ from argus_bed.probe import BARE, Bench, Observation, Plan, Price, Probe, Sample
 BLOCKS = 10
 SHARES = (0.1, 0.3)  # delay per step over the step time
 SHORTEST_S = 2e-4  # a shorter sleep is mostly overshoot
+
+How = Literal["sleep", "spin"]
+
+
+def usual(kind: str) -> How:
+    """How a stage of ``kind`` is delayed unless the plan says otherwise.
+
+    Work of the host is Python: it takes a core and the interpreter lock, and so does the
+    delay. All other kinds wait, or compute in C or on a device with the lock let go.
+    """
+    return "spin" if kind == "host" else "sleep"
 
 
 class Visits:
@@ -39,18 +50,23 @@ class Visits:
 
 
 class Delay:
-    """Sleeps on entering a stage, on every ``every``-th visit, and adds up how long it did.
+    """Holds a stage up on entering it, on every ``every``-th visit, and adds up for how long.
 
-    A sleep takes neither a core nor the interpreter lock, so that what runs beside the
-    stage goes on undisturbed.
+    ``sleep`` takes neither a core nor the interpreter lock: what runs beside the stage goes
+    on undisturbed, as beside a stage that waits longer. Counted is the time that passed.
+
+    ``spin`` computes in Python: other Python threads stand still meanwhile (but for the
+    turns that the interpreter gives them, every 5 ms by default) and a core is taken, as by
+    a stage that has more to compute. Counted is the processor time of the thread, so that
+    waiting for its turn adds to the step and not to the delay.
     """
 
-    def __init__(self, stage: str, seconds: float, every: int) -> None:
-        self.stage, self.seconds, self.every = stage, seconds, every
+    def __init__(self, stage: str, seconds: float, every: int, how: How = "sleep") -> None:
+        self.stage, self.seconds, self.every, self.how = stage, seconds, every, how
 
     def start(self, workload: Any, state: Any) -> None:
         self._lock = threading.Lock()
-        self._visits, self._slept_ns = 0, 0
+        self._visits, self._delayed_ns = 0, 0
 
     def enter(self, name: str) -> None:
         if name != self.stage:
@@ -59,29 +75,49 @@ class Delay:
             self._visits += 1
             due = self._visits % self.every == 0
         if due:
-            begin = time.perf_counter_ns()
-            time.sleep(self.seconds)
-            slept = time.perf_counter_ns() - begin
+            delayed_ns = self._spin() if self.how == "spin" else self._sleep()
             with self._lock:
-                self._slept_ns += slept
+                self._delayed_ns += delayed_ns
+
+    def _sleep(self) -> int:
+        begin = time.perf_counter_ns()
+        time.sleep(self.seconds)
+        return time.perf_counter_ns() - begin
+
+    def _spin(self) -> int:
+        begin = now = time.thread_time_ns()
+        end = begin + round(self.seconds * 1e9)
+        while now < end:
+            now = time.thread_time_ns()
+        return now - begin
 
     def leave(self, name: str) -> None:
         return
 
     def stop(self, steps: int) -> Mapping[Key, float]:
-        return {("delay", self.stage): self._slept_ns / 1e9 / steps}
+        return {("delay", self.stage): self._delayed_ns / 1e9 / steps}
 
 
 class DelayInjection(Probe):
-    """Reads the slope of step time over delay: 1 on the critical path, 0 in the shade."""
+    """Reads the slope of step time over delay: 1 on the critical path, 0 in the shade.
+
+    The setting ``delay`` says how a stage is held up, ``sleep`` or ``spin`` (see `Delay`);
+    `usual` picks by the stage's kind. The same stage may give another slope under the
+    other: a spinning delay also makes other Python threads wait, and above 1 is what the
+    step loses to that.
+    """
 
     name = "delay_injection"
     question = "Does the step wait for this stage, or does something longer hide it?"
     level = "end_to_end"
-    establishes = "how much of a second saved in the stage is saved in the step"
-    leaves_open = "why the stage takes as long as it does"
+    establishes = (
+        "how much of a second saved in the stage is saved in the step; by sleeping, of a second "
+        "in which other threads run; by spinning (host stages), of one that takes a core and "
+        "the interpreter lock"
+    )
+    leaves_open = "why the stage takes as long as it does; whether the stage is of its stated kind"
     locality = "one named stage, against the step as a whole"
-    objective_check = "put a sleep into the stage by hand and time the step"
+    objective_check = "put a sleep, or a loop for host work, into the stage by hand; time the step"
 
     def plans(self, target: Target) -> Iterable[Plan]:
         # Of a part meant to be faster the question is whether the time saved was waited
@@ -94,7 +130,12 @@ class DelayInjection(Probe):
                 run_s = (2 * BLOCKS + 2) * block_s(target) * (1 + share / 2)
                 yield Plan(
                     probe=self.name,
-                    settings={"stage": stage.name, "share": share, "arm": arm},
+                    settings={
+                        "stage": stage.name,
+                        "share": share,
+                        "arm": arm,
+                        "delay": usual(stage.kind),
+                    },
                     conditions=(arm,),
                     measurements=(absolute(target.frame, "delay_slope", BLOCKS, arm, stage.name),),
                     price=Price(0.0, run_s, share / 2, "blocks x time of a block; half delayed"),
@@ -111,16 +152,17 @@ class DelayInjection(Probe):
             )
         wanted = float(plan.settings["share"]) * pilot[arm]["step_time", None][0]
         every = max(1, round(SHORTEST_S * visits / wanted))
-        delay = Delay(stage, wanted / visits * every, every)
+        how: How = "spin" if plan.settings.get("delay") == "spin" else "sleep"
+        delay = Delay(stage, wanted / visits * every, every, how)
         taken = bench.interleave(
             (arm,), blocks=BLOCKS, steps=0, instrument=delay, seed=seed, bare=True
         )[arm]
         slopes = [
-            (slow - plain) / slept
-            for slow, plain, slept in zip(
+            (slow - plain) / delayed
+            for slow, plain, delayed in zip(
                 taken["step_time", None], taken[BARE], taken["delay", stage], strict=True
             )
-            if slept > 0
+            if delayed > 0
         ]
         if not slopes:
             raise ProbeFailed(f"blocks of {arm!r} were too short to delay stage {stage!r} once")

@@ -117,5 +117,15 @@ def test_the_clock_is_measured() -> None:
 
 def test_missing_instruments_say_what_they_would_add() -> None:
     found = {i.name: i for i in instruments()}
-    assert {"cores", "perf events", "CUDA", "ncu", "nsys", "py-spy", "torch.profiler"} <= set(found)
+    assert {
+        "cores",
+        "perf events",
+        "CUDA",
+        "ncu",
+        "nsys",
+        "py-spy",
+        "torch.profiler",
+        "torch counters",
+    } <= set(found)
     assert all(i.found and i.adds for i in found.values())
+    assert "CUDA device only" in found["torch counters"].found

@@ -102,3 +102,10 @@ def _tools() -> Iterable[Available]:
         "torch is installed" if there else "torch is not installed",
         "operations, copies and gaps of a torch workload",
     )
+    says = "compilations and graph breaks; allocation retries exist on a CUDA device only"
+    yield Available(
+        "torch counters",
+        True if there else None,
+        says if there else "torch is not installed",
+        "what torch.compile and the allocator of a torch workload still do after warm-up",
+    )
