@@ -18,7 +18,7 @@ from argus_bed.hypothesis import hypothesis
 )
 def data_starvation(step: Anatomy) -> None:
     extra = step.positive("extra", median=0.2, spread=1.2)
-    step.extends(extra)
+    step.extends(extra, "waiting")
     step.carries("data_wait", extra, 0.8, spread=0.3)
     step.moves(
         "stage_time",

@@ -18,6 +18,9 @@ from argus_bed.hypothesis import hypothesis
 )
 def gc_pause(step: Anatomy) -> None:
     extra = step.positive("extra", median=0.2, spread=1.2)
-    step.extends(extra)
+    step.extends(extra, "busy")
     step.carries("gc_pause", extra, 0.9, spread=0.3)
     step.moves("gc_collections", 1.0, spread=0.8)
+    # a collection keeps the interpreter lock from its beginning to its end
+    step.carries("gil_wait", extra, 0.9, spread=0.5)
+    step.moves("progress_rate", -extra, spread=0.6)

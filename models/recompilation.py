@@ -18,6 +18,6 @@ from argus_bed.hypothesis import hypothesis
 )
 def recompilation(step: Anatomy) -> None:
     extra = step.positive("extra", median=0.2, spread=1.2)
-    step.extends(extra)
+    step.extends(extra, "busy")
     step.moves("recompiles", 1.5, spread=0.6)
     step.moves("compile_time", 1.0, spread=0.6)

@@ -18,7 +18,7 @@ from argus_bed.hypothesis import hypothesis
 )
 def thread_oversubscription(step: Anatomy) -> None:
     extra = step.positive("extra", median=0.2, spread=1.2)
-    step.extends(extra)
+    step.extends(extra, "busy")
     step.moves(
         "involuntary_switches",
         1.5,

@@ -15,9 +15,13 @@ The step time of condition ``c`` relative to the baseline is
            second saved; 0: something else hides it). This is Amdahl's law with a
            criticality, the quantity that causal profiling estimates by delays
            (Curtsinger and Berger, SOSP 2015).
-``extra``  time that a mechanism takes, as a share of the baseline step,
+``extra``  time that a mechanism takes in one arm and not in the other, as a share of the
+           baseline step,
 ``active`` whether the mechanism is at work in a condition: it is in one arm, and an
            intervention that removes it leaves a small rest.
+
+An intervention that removes a mechanism also takes away what both arms had of it (other
+collections, other copies): its effect may be larger than the difference of the arms.
 
 Cells hold link-space values (`quantity.Link`). Cells of log-linked quantities are
 relative to the baseline: their level is common to every hypothesis and cancels in a
@@ -28,7 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -55,12 +59,19 @@ REST_PRIOR = (
     1.0,
     12.0,
 )  # Beta; assumption: "removes" is a strong belief and not a zero
+COMMON_PRIOR = (1.0, 9.0)  # Beta; assumption: both arms have about a tenth of the step of it
 MECHANISM_IN_CANDIDATE = 0.8  # assumption: people change the candidate and ask about it
 HIDDEN_PRIOR = (0.4, 6.0)  # Beta of the criticality of a hidden part; assumption: near 0
 LOST_IN_A_STAGE = 2.0  # a stage that takes the lost time is half the step; assumption
 TOGETHER = 0.5  # probability that two causes only work together; assumption
 NAME_CHANGE_LOG_ODDS = -2.0  # assumption: one change in eight renames kernels by the way
 BELOW_PEAK = 0.7  # HalfNormal sd of -log(rate / peak); assumption: half of peak is ordinary
+ON_PROCESSOR = {"busy": (1.0, 0.3), "waiting": (0.1, 0.2), "either": (0.5, 0.5)}
+"""How a longer step shows in processor time: (share of it, sd of that); assumption."""
+LOCK_KEPT = 0.5  # part of busy time that other threads may have to wait for; assumption
+ACCRUES = ("involuntary_switches",)  # counts that grow with the time that a step takes
+Spent = Literal["busy", "waiting", "either"]
+ANY: tuple[bool | None, ...] = (True, False, None)
 LOCAL_SPREAD = {"faster": (-0.6, 0.6), "same": (0.0, 0.0), "unknown": (0.0, 0.4)}
 """Normal(mean, sd) of the log ratio of the changed part, by what the change was meant to do."""
 
@@ -81,6 +92,7 @@ class Anatomy:
     kappa: Any = 1.0
     local: Any = None
     _active: dict[str, Any] = field(default_factory=dict)
+    _common: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         import pymc as pm
@@ -137,20 +149,32 @@ class Anatomy:
         else:
             in_candidate = pt.as_tensor_variable(1.0)
         values: dict[str, Any] = {BASELINE: 1.0 - in_candidate, CANDIDATE: in_candidate}
+        removed: dict[str, Any] = {BASELINE: 0.0, CANDIDATE: 0.0}
         for condition in self.frame.conditions[2:]:
-            parent = values[str(condition.of)]
+            parent, gone = values[str(condition.of)], removed[str(condition.of)]
             if self.scope in condition.removes:
                 rest = pm.Beta(
                     self.name(f"rest_{self.frame.condition_index[condition.name]}"),
                     *REST_PRIOR,
                 )
-                values[condition.name] = parent * rest
+                parent, gone = parent * rest, 1.0 - rest
             elif self.scope in condition.adds:
-                values[condition.name] = parent + 1.0
-            else:
-                values[condition.name] = parent
+                parent = parent + 1.0
+            values[condition.name], removed[condition.name] = parent, gone
         self._active[self.scope] = pt.stack([values[c.name] for c in self.frame.conditions])
+        self._common[self.scope] = 0.0
+        if any(self.scope in c.removes for c in self.frame.conditions):
+            common = pm.Beta(self.name("common"), *COMMON_PRIOR)
+            gone = pt.stack([pt.as_tensor(removed[c.name]) for c in self.frame.conditions])
+            self._common[self.scope] = common * gone
         return self._active[self.scope]
+
+    def _taken(self, extra: Any) -> Any:
+        """Time that the mechanism in scope takes in each condition, over what the baseline
+        has of it; negative where an intervention takes away what both arms have.
+        """
+        at_work = extra * self.active()
+        return at_work - self._common[self.scope]
 
     def entangle(self, one: str, other: str) -> None:
         """Let two mechanisms act each by itself, or only where both are at work."""
@@ -166,9 +190,26 @@ class Anatomy:
 
     # -- what a mechanism can do ----------------------------------------------------
 
-    def extends(self, extra: Any) -> None:
-        """The step takes longer by ``extra`` (share of the baseline step) where active."""
-        self._extra = self._extra + extra * self.active()
+    def extends(self, extra: Any, spent: Spent = "either") -> None:
+        """The step takes longer by ``extra`` (share of the baseline step) where active.
+
+        ``spent`` says how the program's threads spend that time: ``busy`` on a processor,
+        ``waiting`` off it, or ``either``, where it depends on what is at work. Processor
+        time follows, and a busy interpreter may keep its lock meanwhile.
+        """
+        taken = self._taken(extra)
+        self._extra = self._extra + taken
+        part, spread = ON_PROCESSOR[spent]
+        mask = self._mask("cpu_time", None, ANY)
+        longer = self._pt.log1p(self._pt.clip(taken, -0.9, np.inf))[self._condition_of_cell]
+        self._add(mask, part * longer, 0.0)
+        self._free2 = self._free2 + mask * (spread * longer) ** 2
+        if spent == "busy":
+            kept = self._mask("gil_wait", None, ANY)
+            held = taken[self._condition_of_cell] / TENTH
+            self._free2 = self._free2 + kept * (LOCK_KEPT * held) ** 2
+            slowed = self._mask("progress_rate", None, ANY)
+            self._free2 = self._free2 + slowed * (LOCK_KEPT * longer) ** 2
 
     def carries(self, name: str, extra: Any, fidelity: float = 0.8, *, spread: float = 0.3) -> None:
         """The lost-time quantity ``name`` holds about ``fidelity`` of the ``extra`` time.
@@ -176,10 +217,10 @@ class Anatomy:
         ``spread`` is the relative sd of that part: the reading may see more or less of it.
         """
         quantity(name)
-        mask = self._mask(name, None, (True, False, None))
+        mask = self._mask(name, None, ANY)
         if mask.any():
-            total = 1.0 + self._extra
-            share = fidelity * extra * self.active() / total / TENTH
+            total = self._pt.clip(1.0 + self._extra, 1e-3, np.inf)
+            share = fidelity * self._taken(extra) / total / TENTH
             self._add(mask, share[self._condition_of_cell], spread)
 
     def moves(
@@ -189,7 +230,7 @@ class Anatomy:
         *,
         spread: float = SIZE_SPREAD,
         kinds: Sequence[StageKind] | None = None,
-        changed: Sequence[bool | None] = (True, False, None),
+        changed: Sequence[bool | None] = ANY,
     ) -> None:
         """Shift ``name`` by about ``by`` in link space where active.
 
@@ -278,27 +319,41 @@ class Anatomy:
         value = value + self._share_cells() + self._slope_cells() + self._standing_cells()
         # under another setting the size of any effect is free
         free2 = self._free2 + self._setting_cells() * (SETTING_FREEDOM * by_cell) ** 2
-        totals = self._total_cells()
-        value = value + totals * step[self._condition_of_cell]
-        free2 = free2 + totals * (SIZE_SPREAD * step[self._condition_of_cell]) ** 2
+        followed = self._following_cells() * step[self._condition_of_cell]
+        value, free2 = value + followed, free2 + (SIZE_SPREAD * followed) ** 2
+        if self._local_matters():
+            worked = self._processor_of_the_part()
+            value, free2 = value + worked, free2 + worked**2
         # lost time falls into some stage, and the mechanism does not say into which
         extra = pt.zeros(len(frame.conditions)) + self._extra
-        lost = pt.log1p(LOST_IN_A_STAGE * extra)
+        lost = pt.log1p(LOST_IN_A_STAGE * pt.abs(extra))
         free2 = free2 + self._stage_cells() * lost[self._condition_of_cell] ** 2
         pm.Deterministic("cells", value)
         pm.Deterministic("free", pt.sqrt(pt.zeros(len(frame.cells)) + free2))
 
-    def _total_cells(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Totals over a part of the work (a request, its first token): they lengthen about
-        as the step does.
+    def _following_cells(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """What lengthens about as the step does: totals over a part of the work (a request,
+        its first token), and counts that accrue with time.
         """
 
-        def total(cell: Cell) -> bool:
+        def follows(cell: Cell) -> bool:
             stage = self.frame.stage(cell.stage)
             timed = cell.quantity == "stage_time" and not is_metric(self.frame, cell)
-            return timed and stage is not None and stage.kind == "other"
+            total = timed and stage is not None and stage.kind == "other"
+            return total or cell.quantity in ACCRUES
 
-        return np.array([float(total(c)) for c in self.frame.cells])
+        return np.array([float(follows(c)) for c in self.frame.cells])
+
+    def _processor_of_the_part(self) -> Any:
+        """Processor time that the changed part saves; half of it, or none, or all: the part
+        may work on a processor of this program, or elsewhere.
+        """
+        pt = self._pt
+        mask = self._mask("cpu_time", None, ANY)
+        if not mask.any():
+            return 0.0
+        changed = pt.log1p(self.share * pt.expm1(self.local)) * self._derives_from_candidate()
+        return mask * ON_PROCESSOR["either"][0] * changed[self._condition_of_cell]
 
     def _stage_cells(self) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Times of single stages, where they are not the metric of the question."""
@@ -366,9 +421,8 @@ class Anatomy:
 
     def _standing_cells(self) -> Any:
         """Levels of quantities that mean something by themselves, in an honest measurement."""
-        everywhere: tuple[bool | None, ...] = (True, False, None)
-        flags = self._mask("kernel_name_changed", None, everywhere)
-        reach = self._mask("bandwidth_ratio", None, everywhere)
+        flags = self._mask("kernel_name_changed", None, ANY)
+        reach = self._mask("bandwidth_ratio", None, ANY)
         value = flags * NAME_CHANGE_LOG_ODDS
         if reach.any():
             value = value - reach * self._pm.HalfNormal("below_peak", BELOW_PEAK)
