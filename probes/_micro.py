@@ -68,14 +68,25 @@ def _waiter() -> Any:
 
 
 def _flusher() -> Any:
-    """Writes to one word of every line of a buffer larger than the last cache."""
+    """Writes to one word of every line of a buffer larger than the last cache.
+
+    Where the workload uses a CUDA device, to a buffer larger than its L2 as well.
+    """
     import numpy as np
 
+    torch: Any = sys.modules.get("torch")
+    device = None
+    if torch is not None and torch.cuda.is_initialized():
+        l2 = torch.cuda.get_device_properties(torch.cuda.current_device()).L2_cache_size
+        device = torch.zeros(FLUSH_FACTOR * l2, dtype=torch.int8, device="cuda")
     words = np.zeros(FLUSH_FACTOR * cache_bytes() // 8)
     lines = words[:: LINE // 8]
 
     def flush() -> None:
         lines.__iadd__(1.0)
+        if device is not None:
+            device.add_(1)
+            torch.cuda.synchronize()
 
     return flush
 

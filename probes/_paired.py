@@ -76,14 +76,18 @@ def measured(frame: Frame, name: str, blocks: int, stage: str | None) -> list[Me
 
 
 def samples(taken: Taken, cells: Iterable[Cell], paired: bool = True) -> tuple[Sample, ...]:
-    """The values of ``cells`` as samples. A zero where only logarithms make sense is no value."""
+    """The values of ``cells`` as samples. A zero where only logarithms make sense is no value.
+
+    Where such values are left out, the others are no longer those of block 0, 1, 2, ...:
+    the sample is then not paired.
+    """
     found = []
     for cell in dict.fromkeys(cells):
-        values = taken.get(cell.condition, {}).get((cell.quantity, cell.stage), ())
-        if quantity(cell.quantity).link is Link.LOG:
-            values = [v for v in values if v > 0]
+        read = taken.get(cell.condition, {}).get((cell.quantity, cell.stage), ())
+        log_only = quantity(cell.quantity).link is Link.LOG
+        values = tuple(v for v in read if v > 0 or not log_only)
         if values:
-            found.append(Sample(cell, tuple(values), paired))
+            found.append(Sample(cell, values, paired and len(values) == len(read)))
     return tuple(found)
 
 

@@ -12,7 +12,9 @@ class StageClock:
     """Instrument: inclusive time (s) and visits of each stage.
 
     Threads add to tables of their own; the tables are merged when the block ends. A stage
-    left without having been entered (it began before the block) is not counted.
+    left without having been entered (it began before the block) is not counted, nor is one
+    that has not been left when the block ends. Threads in a stage at the same time each add
+    their own time, so the sum may exceed that of the step.
     """
 
     def start(self, workload: Any, state: Any) -> None:
@@ -33,14 +35,17 @@ class StageClock:
         if not stack or stack[-1][0] != name:
             return
         _, begin = stack.pop()
+        if any(outer == name for outer, _ in stack):
+            return  # inside itself: the outermost visit holds this time already
         entry = self._local.table.setdefault(name, [0, 0])
         entry[0] += now - begin
         entry[1] += 1
 
-    def totals(self) -> dict[str, tuple[float, int]]:
-        """Stage -> (seconds, visits) over the block."""
+    def totals(self, only_here: bool = False) -> dict[str, tuple[float, int]]:
+        """Stage -> (seconds, visits) over the block, in all threads or in the calling one."""
         merged: dict[str, tuple[float, int]] = {}
-        for table in list(self._tables):
+        here = [self._local.table] if hasattr(self._local, "table") else []
+        for table in here if only_here else list(self._tables):
             for name, (ns, visits) in list(table.items()):
                 before = merged.get(name, (0.0, 0))
                 merged[name] = (before[0] + ns / 1e9, before[1] + visits)

@@ -23,17 +23,25 @@ class HostPair:
 
     def start(self, workload: Any, state: Any) -> None:
         self._begun: dict[int, int] = {}
+        self._depth: dict[int, int] = {}  # of a stage inside itself: the outermost counts
         self._spent: list[int] = []  # appending is atomic, so threads need no lock of ours
 
     def enter(self, name: str) -> None:
-        if name == self.stage:
+        if name == self.stage and self._outermost(+1):
             self._begun[threading.get_ident()] = time.perf_counter_ns()
 
     def leave(self, name: str) -> None:
-        if name == self.stage:
+        if name == self.stage and self._outermost(-1):
             begin = self._begun.pop(threading.get_ident(), None)
             if begin is not None:
                 self._spent.append(time.perf_counter_ns() - begin)
+
+    def _outermost(self, step: int) -> bool:
+        """Whether a thread enters its first (+1) or leaves its last (-1) visit."""
+        me = threading.get_ident()
+        before = self._depth.get(me, 0)
+        self._depth[me] = max(before + step, 0)
+        return min(before, before + step) == 0
 
     def stop(self, steps: int) -> Mapping[Key, float]:
         return {("stage_time", self.stage): sum(list(self._spent)) / 1e9 / steps}
@@ -58,11 +66,11 @@ class DevicePair(HostPair):
         return event
 
     def enter(self, name: str) -> None:
-        if name == self.stage:
+        if name == self.stage and self._outermost(+1):
             self._open[threading.get_ident()] = self._record()
 
     def leave(self, name: str) -> None:
-        if name == self.stage:
+        if name == self.stage and self._outermost(-1):
             begin = self._open.pop(threading.get_ident(), None)
             if begin is not None:
                 self._pairs.append((begin, self._record()))

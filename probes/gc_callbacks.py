@@ -13,7 +13,11 @@ from argus_bed.probe import Instrument, Plan, Target
 
 
 class Collections:
-    """Counts collections and adds up their time."""
+    """Counts collections and adds up their time (s), per step.
+
+    All that begin and end within the block, in whichever thread: a collection keeps the
+    interpreter lock. Set-up, reports and what runs between blocks are not in it.
+    """
 
     def start(self, workload: Any, state: Any) -> None:
         self._count, self._spent_ns, self._began = 0, 0, 0
@@ -25,6 +29,7 @@ class Collections:
         elif self._began:
             self._spent_ns += time.perf_counter_ns() - self._began
             self._count += 1
+            self._began = 0
 
     def stop(self, steps: int) -> Mapping[Key, float]:
         gc.callbacks.remove(self._hear)
@@ -41,11 +46,14 @@ class GcCallbacks(PairedProbe):
     question = "How much of the step goes to garbage collections?"
     level = "counter"
     establishes = "time and number of collections in each arm"
-    leaves_open = "what allocates the objects, and pauses of other collectors"
+    leaves_open = (
+        "what allocates the objects; pauses of other collectors; collections so rare that most "
+        "blocks of 0.1 s see none, since the median of the blocks is what counts"
+    )
     locality = "the interpreter of one process"
     objective_check = "gc.set_debug(gc.DEBUG_STATS) prints each collection with its time"
     perturbation = 0.001
-    price_source = "assumption: under 1 us a collection; blocks x arms, half of them without"
+    price_source = "assumption: 2 us a collection; blocks x arms, half of them without"
 
     def reads(self, target: Target) -> list[Key]:
         return [("gc_pause", None), ("gc_collections", None)]

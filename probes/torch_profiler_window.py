@@ -40,15 +40,18 @@ ON_DEVICE = (*ON_HOST, "device_busy", "gap_time", "host_wait", "host_time")
 def window(workload: Any, state: Any, steps: int = 0) -> dict[str, float]:
     """Profile about `WINDOW_S` of steps; values per step, times in seconds.
 
-    On a device a launch is a kernel, otherwise an operation that the step itself calls.
+    On a device a launch is a kernel, otherwise an operation that is no part of another
+    one, backward passes included.
     """
     import torch
     from torch.profiler import ProfilerActivity, profile
 
+    cuda = torch.cuda.is_available() and torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
     begin = time.perf_counter()
     workload.step(state)
+    if cuda:  # a step that is only issued would seem short
+        torch.cuda.synchronize()
     steps = steps or max(1, round(WINDOW_S / (time.perf_counter() - begin)))
-    cuda = torch.cuda.is_available() and torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])]
     with profile(activities=activities) as profiler:
         begin = time.perf_counter()
@@ -71,13 +74,21 @@ def _seconds(events: Iterable[Any]) -> float:
 
 
 def _on_host(events: list[Any]) -> dict[str, float]:
-    issued = [e for e in events if e.cpu_parent is None and e.name.startswith("aten::")]
+    issued = [e for e in events if e.name.startswith("aten::") and not _within_another(e)]
     copies = [e for e in events if e.name in COPIES]
     return {
         "launch_count": float(sum(e.name not in FREE for e in issued)),
         "copy_count": float(len(copies)),
         "copy_time": _seconds(copies),
     }
+
+
+def _within_another(event: Any) -> bool:
+    """Whether an operation is part of another one. What autograd or a user's range holds is not."""
+    outer = event.cpu_parent
+    while outer is not None and not outer.name.startswith("aten::"):
+        outer = outer.cpu_parent
+    return outer is not None
 
 
 def _on_device(events: list[Any], whole: float, issued: float) -> dict[str, float]:
