@@ -1,19 +1,34 @@
-"""Closed forms. Each is met within 3 standard errors or 0.01 bit, whichever is larger."""
+"""Closed forms. Each is met at the default effort within 3 of the stated errors and within
+0.01 bit.
+
+Quadrature is no random estimate and its seeds change nothing; where outcomes or particles
+are drawn, a true error of 3 standard errors comes up in 0.3 % of all seeds. Those here are
+fixed and were not chosen.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
+import pymc as pm
 import pytest
 import torch
 from scipy import integrate, stats
 
-from argus_bed.design.gain import DEFAULT, Gain, Target, to_gain
+from argus_bed.design.gain import DEFAULT, Gain, Target, gains, to_gain
 from argus_bed.design.information import arrays, flags, table
 from argus_bed.errors import ValueRejected
+from argus_bed.frame import Frame
+from argus_bed.hypothesis import Hypothesis
+from argus_bed.inference.belief import Belief
 from argus_bed.inference.likelihood import Density
 from argus_bed.inference.prior import sobol
+from tests.inference.small import nothing
+
+Make = Callable[..., object]
 
 
 def gain_of(density: Density, probability: list[float], target: Target, outcomes: int = 0) -> Gain:
@@ -22,8 +37,9 @@ def gain_of(density: Density, probability: list[float], target: Target, outcomes
     return to_gain(found.information(p), target)
 
 
-def close(found: Gain, exact: float) -> None:
-    assert abs(found.bits - exact) <= max(3 * found.error_bits, 0.01), (found, exact)
+def close(found: Gain, exact: float, bits: float = 0.01) -> None:
+    assert abs(found.bits - exact) <= 3 * found.error_bits + 1e-6, (found, exact)
+    assert abs(found.bits - exact) <= bits, (found, exact)
 
 
 def normals(n: int, dim: int, seed: int = 0) -> torch.Tensor:
@@ -31,20 +47,45 @@ def normals(n: int, dim: int, seed: int = 0) -> torch.Tensor:
     return torch.as_tensor(np.random.default_rng(seed).permutation(points))
 
 
-@pytest.mark.parametrize("ratio", [0.5, 2.0, 10.0])
+@dataclass(frozen=True, eq=False, repr=False)
+class Two(Hypothesis):
+    """Two cells of the candidate, each with a Normal(0, sd) of its own."""
+
+    sds: tuple[float, float] = (1.0, 2.0)
+
+    def model(self, frame: Frame) -> pm.Model:
+        with pm.Model() as model:
+            values = {
+                q: pm.Normal(q, 0.0, sd)
+                for q, sd in zip(("step_time", "sm_clock"), self.sds, strict=True)
+            }
+            cells = [
+                values.get(c.quantity, 0.0) if c.condition == "candidate" else 0.0
+                for c in frame.cells
+            ]
+            pm.Deterministic("cells", pm.math.stack(cells))
+            pm.Deterministic("free", pm.math.stack([0.0] * len(cells)))
+        return model
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("ratio", [0.1, 0.5, 2.0, 10.0, 100.0])
 @pytest.mark.parametrize("target", ["parameters", "joint"])
-def test_linear_gaussian(ratio: float, target: Target) -> None:
-    """I(theta; theta + noise) = log2(1 + ratio^2) / 2."""
-    density = arrays(ratio * normals(DEFAULT.particles, 1)[None], 1.0)
-    found = gain_of(density, [1.0], target)
+def test_linear_gaussian(
+    ratio: float, target: Target, seed: int, frame: Frame, plain: Make, contrast: Make
+) -> None:
+    """I(theta; theta + noise) = log2(1 + ratio^2) / 2, from a belief's own particles."""
+    belief = Belief([plain(sd=ratio)], frame, seed=seed)
+    found = gains(belief, [[contrast(noise=1.0)]], target=target)[0]
     assert found.method == "quadrature"
-    assert found.bits == pytest.approx(0.5 * math.log2(1 + ratio**2), abs=0.02)
+    close(found, 0.5 * math.log2(1 + ratio**2))
 
 
-def test_linear_gaussian_vector() -> None:
+def test_linear_gaussian_vector(frame: Frame, contrast: Make) -> None:
     """Two readings, of one parameter each: the sum of both."""
-    density = arrays(normals(512, 2)[None] * torch.tensor([1.0, 2.0]), 1.0)
-    found = gain_of(density, [1.0], "joint", 4096)
+    belief = Belief([Two("two", "Two things vary.", nothing, "none")], frame, seed=0)
+    plan = [contrast("step_time", noise=1.0), contrast("sm_clock", noise=1.0)]
+    found = gains(belief, [plan], target="joint")[0]
     assert found.method == "sobol"
     close(found, 0.5 * math.log2(2) + 0.5 * math.log2(5))
 
@@ -57,6 +98,7 @@ def test_binary_symmetric_channel(error: float) -> None:
     found = gain_of(density, [0.5, 0.5], "cause")
     assert found.method == "enumeration"
     assert found.bits == pytest.approx(1 - entropy, abs=1e-9)
+    close(found, 1 - entropy)
 
 
 @pytest.mark.parametrize("apart", [0.1, 1.0, 3.0, 12.0])
@@ -78,7 +120,7 @@ def test_two_hypotheses_by_simulation() -> None:
     single = arrays([[[0.0]] * 8, [[math.sqrt(2)]] * 8], 1.0)
     found = gain_of(pair, [0.5, 0.5], "cause")
     close(found, gain_of(single, [0.5, 0.5], "cause").bits)
-    assert found.error_bits < 0.03
+    assert found.error_bits < 0.01
 
 
 def test_heavy_tails_against_quadrature() -> None:

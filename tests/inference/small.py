@@ -16,7 +16,7 @@ from argus_bed.frame import Cell, Condition, Frame
 from argus_bed.hypothesis import Hypothesis
 from argus_bed.probe import Measurement
 
-__all__ = ["Plain", "contrast", "frame", "plain"]
+__all__ = ["Plain", "contrast", "frame", "nothing", "plain"]
 
 CONDITIONS = (Condition("baseline"), Condition("candidate"))
 QUANTITIES = ("step_time", "exposed_comm", "sm_clock", "overlap_fraction")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
@@ -24,6 +24,9 @@ Target = Literal["cause", "parameters", "joint"]
 NEGLIGIBLE = 1e-4
 """Hypotheses less probable than this are left out: they cannot matter by 0.002 bits."""
 
+MIN_OUTCOMES_ALONE = 64
+"""Outcomes of the least probable hypothesis where each is looked at by itself."""
+
 
 @dataclass(frozen=True)
 class Gain:
@@ -38,22 +41,28 @@ class Gain:
 class Effort:
     """What an estimate may cost.
 
-    particles : of each hypothesis. outcomes : simulated ones of a plan with several readings.
+    particles : of each hypothesis, for a plan of one reading.
+    outcomes : simulated ones of a plan with several readings.
+    several : particles of each hypothesis there. The error is made of outcomes first, so
+        that there are fewer particles and more of those.
     """
 
     particles: int = 128
-    outcomes: int = 1024
+    outcomes: int = 2048
+    several: int = 64
 
     def times(self, factor: float) -> Effort:
-        """More or less of both; outcomes first, because they are what the error is made of."""
+        """More or less of all; outcomes first, because they are what the error is made of."""
         return Effort(
-            max(32, round(self.particles * factor**0.5)), max(64, round(self.outcomes * factor))
+            max(32, round(self.particles * factor**0.5)),
+            max(64, round(self.outcomes * factor)),
+            max(32, round(self.several * factor**0.5)),
         )
 
 
 DEFAULT = Effort()
 CHEAP = Effort(particles=64, outcomes=256)
-THOROUGH = Effort(particles=256, outcomes=4096)
+THOROUGH = Effort(particles=256, outcomes=8192, several=128)
 
 
 @dataclass(frozen=True)
@@ -72,12 +81,25 @@ class Lens:
     cells: Tensor
     free: Tensor
 
+    def only(self, h: int) -> Lens:
+        """One of the hypotheses."""
+        n = self.weight.shape[1]
+        rows = slice(h * n, (h + 1) * n)
+        return Lens(
+            self.belief,
+            self.names[h : h + 1],
+            torch.ones_like(self.probability[:1]),
+            self.weight[h : h + 1],
+            self.cells[rows],
+            self.free[rows],
+        )
+
     def density(self, measurements: Sequence[Measurement], particles: int) -> Density:
         """Density of the readings of one plan, thinned for it to so many particles."""
         whole = self.belief.evidence.predictive(
             measurements, self.cells, self.free, self.belief.frame.cell_index
         )
-        return whole.rows(spread_out(whole, self.weight, particles)).to(torch.float32)
+        return thinned(whole, self.weight, particles).to(torch.float32)
 
 
 def lens(belief: Belief, names: Sequence[str] | None = None) -> Lens:
@@ -100,14 +122,16 @@ def lens(belief: Belief, names: Sequence[str] | None = None) -> Lens:
     )
 
 
-def spread_out(density: Density, weight: Tensor, particles: int) -> Tensor:
-    """Rows of so many particles of every hypothesis, of equal weight, evenly spread.
+def thinned(density: Density, weight: Tensor, particles: int) -> Density:
+    """So many particles of every hypothesis, of equal weight, that stand for all of them.
 
-    Within each hypothesis the particles are put in the order of their predictions, along
-    the direction in which these vary most (in units of their own scale), and taken at
-    equal steps of weight: a stratified sample, far less noisy than a random one.
-    Particles are not thinned by their place in memory, because every eighth point of a
-    Sobol sequence fills an eighth of its range.
+    Within each hypothesis the particles are put in order along the direction in which
+    their predictions vary most, and one is taken at the middle of each of so many equal
+    steps of weight: a stratified sample, far less noisy than a random one. (Not by their
+    place in memory: every eighth point of a Sobol sequence fills an eighth of its range.)
+
+    For a single reading the middle is moved to the mean of its step: the outermost step
+    reaches far, and its middle would make the tails too short.
 
     Parameters
     ----------
@@ -115,21 +139,62 @@ def spread_out(density: Density, weight: Tensor, particles: int) -> Tensor:
 
     Returns
     -------
-    (hypotheses * particles,)
+    A density of (hypotheses * particles) rows.
     """
     hypotheses, n = weight.shape
-    scaled = (density.loc[0] / density.scale[0]).reshape(hypotheses, n, -1)
-    centred = scaled - (weight[..., None] * scaled).sum(1, keepdim=True)
-    if density.readings > 1:
-        covariance = torch.einsum("hn,hni,hnj->hij", weight, centred, centred)
-        axis = torch.linalg.eigh(covariance).eigenvectors[:, :, -1]
-        centred = torch.einsum("hni,hi->hn", centred, axis)[..., None]
-    order = torch.argsort(centred[..., 0], dim=1, stable=True)
+    order = _order(density, weight)
     edges = torch.cumsum(weight.gather(1, order), 1)
-    steps = (torch.arange(particles, dtype=weight.dtype) + 0.5) / particles
-    aims = steps * edges[:, -1:]
-    taken = order.gather(1, torch.searchsorted(edges, aims).clamp_max(n - 1))
-    return (taken + torch.arange(hypotheses)[:, None] * n).reshape(-1)
+    edges = edges / edges[:, -1:]
+    middles = ((torch.arange(particles, dtype=weight.dtype) + 0.5) / particles).expand(
+        hypotheses, -1
+    )
+    taken = order.gather(1, torch.searchsorted(edges, middles.contiguous()).clamp_max(n - 1))
+    found = density.rows((taken + torch.arange(hypotheses)[:, None] * n).reshape(-1))
+    if density.readings > 1 or bool(density.flag.any()) or particles >= n:
+        return found
+    loc = density.loc[0, :, 0].reshape(hypotheses, n).gather(1, order)
+    return replace(found, loc=torch.stack([_step_means(loc, edges, particles), found.loc[1]]))
+
+
+def _order(density: Density, weight: Tensor) -> Tensor:
+    """Particles of each hypothesis along the principal axis of their predictions.
+
+    A prediction is a place, in units of its typical scale, and the logarithm of its scale.
+
+    Returns
+    -------
+    (hypotheses, all particles)
+    """
+    hypotheses, n = weight.shape
+    scale = torch.log(density.scale[0]).reshape(hypotheses, n, -1)
+    typical = torch.exp((weight[..., None] * scale).sum(1, keepdim=True))
+    place = density.loc[0].reshape(hypotheses, n, -1) / typical
+    both = torch.cat([place, scale], 2)
+    both = both - (weight[..., None] * both).sum(1, keepdim=True)
+    covariance = torch.einsum("hn,hni,hnj->hij", weight, both, both)
+    axis = torch.linalg.eigh(covariance).eigenvectors[:, :, -1]
+    return torch.argsort(torch.einsum("hni,hi->hn", both, axis), dim=1, stable=True)
+
+
+def _step_means(values: Tensor, edges: Tensor, steps: int) -> Tensor:
+    """Means of a step function over equal steps of weight.
+
+    Parameters
+    ----------
+    values : (hypotheses, n), in order. edges : (hypotheses, n), cumulative weights up to 1.
+
+    Returns
+    -------
+    (hypotheses * steps, 1)
+    """
+    hypotheses, n = values.shape
+    zero = values.new_zeros(hypotheses, 1)
+    below = torch.cat([zero, edges[:, :-1]], 1)
+    total = torch.cat([zero, torch.cumsum(values * (edges - below), 1)], 1)
+    aims = torch.linspace(0, 1, steps + 1, dtype=values.dtype).expand(hypotheses, -1).contiguous()
+    index = torch.searchsorted(edges, aims).clamp_max(n - 1)
+    at = total.gather(1, index) + values.gather(1, index) * (aims - below.gather(1, index))
+    return (steps * torch.diff(at, dim=1)).reshape(-1, 1)
 
 
 @one_thread()
@@ -161,18 +226,42 @@ def _gain(look: Lens, plan: Sequence[Measurement], target: Target, effort: Effor
     alone = len(look.names) == 1 and target == "cause"
     if not distinct or alone:
         return Gain(0.0, 0.0, "nothing")
-    found = _table(look, distinct, effort).information(look.probability)
+    particles = effort.several if len(distinct) > 1 else effort.particles
+    found = _table(look, distinct, particles, effort.outcomes).information(look.probability)
+    if found.method == "sobol" and target != "cause":
+        found = replace(found, parameters=_parameters(look, distinct, effort.outcomes))
     return to_gain(found, target)
 
 
-def _table(look: Lens, plan: Sequence[Measurement], effort: Effort) -> Table:
+def _table(look: Lens, plan: Sequence[Measurement], particles: int, outcomes: int) -> Table:
     # one seed for all: plans of one size are compared on the same random numbers
     return table(
-        look.density(plan, effort.particles),
+        look.density(plan, particles),
         look.probability,
-        outcomes=effort.outcomes,
+        outcomes=outcomes,
         seed=look.belief.seed,
     )
+
+
+def _parameters(look: Lens, plan: Sequence[Measurement], outcomes: int) -> tuple[float, float]:
+    """I(theta; Y | H) in nats and its error, for several readings.
+
+    Each hypothesis by itself, so that all of its particles can be afforded: in more than
+    one dimension a few dozen do not fill the space between them.
+    """
+    total, error2 = 0.0, 0.0
+    one = look.probability.new_ones(1)
+    for h, share in enumerate(look.probability.tolist()):
+        alone = look.only(h)
+        found = table(
+            alone.density(plan, alone.weight.shape[1]),
+            one,
+            outcomes=max(round(outcomes * share), MIN_OUTCOMES_ALONE),
+            seed=look.belief.seed,
+        ).information(one)
+        total += share * found.parameters[0]
+        error2 += (share * found.parameters[1]) ** 2
+    return total, math.sqrt(error2)
 
 
 def to_gain(found: Information, target: Target) -> Gain:
@@ -268,6 +357,7 @@ def separations(
         return dict.fromkeys(combinations(chosen, 2), 0.0)
     look = lens(belief, chosen)
     outcomes = max(effort.outcomes, 64 * len(chosen))
-    found = _table(look, distinct, Effort(effort.particles, outcomes))
+    particles = effort.several if len(distinct) > 1 else effort.particles
+    found = _table(look, distinct, particles, outcomes)
     pairs = combinations(range(len(chosen)), 2)
     return {(chosen[i], chosen[j]): min(found.pair(i, j) / math.log(2), 1.0) for i, j in pairs}
