@@ -93,6 +93,7 @@ class Anatomy:
     local: Any = None
     _active: dict[str, Any] = field(default_factory=dict)
     _common: dict[str, Any] = field(default_factory=dict)
+    _parts: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         import pymc as pm
@@ -114,6 +115,12 @@ class Anatomy:
     def positive(self, label: str, median: float, spread: float) -> Any:
         """A LogNormal latent by its median and the sd of its logarithm."""
         return self._pm.LogNormal(self.name(label), np.log(median), spread)
+
+    def fraction(self, label: str, median: float, spread: float) -> Any:
+        """A latent between 0 and 1 by its median and the sd of its log odds."""
+        centre = np.log(median / (1.0 - median))
+        log_odds = self._pm.Normal(self.name(f"{label}_log_odds"), centre, spread)
+        return self._pt.sigmoid(log_odds)
 
     def no_local_change(self) -> None:
         """The candidate's part takes as long as the baseline's."""
@@ -199,6 +206,7 @@ class Anatomy:
         """
         taken = self._taken(extra)
         self._extra = self._extra + taken
+        self._parts[self.scope] = self._parts.get(self.scope, 0.0) + taken[1] - taken[0]
         part, spread = ON_PROCESSOR[spent]
         mask = self._mask("cpu_time", None, ANY)
         longer = self._pt.log1p(self._pt.clip(taken, -0.9, np.inf))[self._condition_of_cell]
@@ -304,8 +312,11 @@ class Anatomy:
     def _local_matters(self) -> bool:
         return not (isinstance(self.local, float) and self.local == 0.0)
 
-    def finish(self) -> None:
-        """Register ``cells`` and ``free``, both of shape (cells,), in the PyMC model."""
+    def finish(self, causes: Sequence[str] = ()) -> None:
+        """Register ``cells`` and ``free``, both of shape (cells,), in the PyMC model, and
+        ``parts``, of shape (causes,): what the candidate's step has more of each cause than
+        the baseline's, in shares of the baseline step.
+        """
         pm, pt = self._pm, self._pt
         frame = self.frame
         if self.local is None:
@@ -328,6 +339,9 @@ class Anatomy:
         extra = pt.zeros(len(frame.conditions)) + self._extra
         lost = pt.log1p(LOST_IN_A_STAGE * pt.abs(extra))
         free2 = free2 + self._stage_cells() * lost[self._condition_of_cell] ** 2
+        if causes:
+            parts = [pt.as_tensor(self._parts.get(c, 0.0)) for c in causes]
+            pm.Deterministic("parts", pt.stack(parts))
         pm.Deterministic("cells", value)
         pm.Deterministic("free", pt.sqrt(pt.zeros(len(frame.cells)) + free2))
 

@@ -84,7 +84,8 @@ class Hypothesis:
         """The PyMC model over ``frame``.
 
         Deterministics ``cells`` and ``free``, both of shape (len(frame.cells),): the
-        link-space value of every cell and the spread (sd) that the hypothesis leaves open.
+        link-space value of every cell and the spread (sd) that the hypothesis leaves open;
+        and ``parts``, of shape (len(causes),): see `Anatomy.finish`.
         """
         import pymc as pm
 
@@ -92,7 +93,7 @@ class Hypothesis:
             anatomy = Anatomy(frame)
             self.changes(anatomy)
             anatomy.scope = ""
-            anatomy.finish()
+            anatomy.finish(self.causes)
         return model
 
     def __repr__(self) -> str:

@@ -145,6 +145,20 @@ class Run:
 
 
 @dataclass(frozen=True)
+class EffectShare:
+    """What a cause takes of the candidate's step: median and 89 % interval.
+
+    confounded : only the sum over the causes of a verdict is known, not their shares.
+    """
+
+    cause: str
+    low: float
+    median: float
+    high: float
+    confounded: bool = False
+
+
+@dataclass(frozen=True)
 class Verdict:
     """How the study stands.
 
@@ -165,3 +179,4 @@ class Verdict:
     price_s: float = 0.0
     runs: int = 0
     predicted_effect: str = ""
+    shares: tuple[EffectShare, ...] = ()

@@ -135,10 +135,10 @@ def test_pairs_of_a_cause_are_looked_at_before_it_is_accepted():
     decide_at = 0.8
     start = belief()
     assert unconsidered(start, decide_at) == ()
-    held = start.update([Reading(contrast("gil_wait"), 2.0), Reading(contrast("step_time"), 0.2)])
-    assert held.probabilities()["gil_held"] >= decide_at
+    held = start.update([Reading(contrast("gc_pause"), 1.8), Reading(contrast("step_time"), 0.2)])
+    assert held.probabilities()["gc_pause"] >= decide_at
     names = unconsidered(held, decide_at)
-    assert set(names) == {PAIR, "gil_held+overlap_lost"}
+    assert set(names) == {PAIR, "gc_pause+overlap_lost"}
     assert unconsidered(held.wake(names), decide_at) == ()
 
 

@@ -92,7 +92,9 @@ class Belief:
         """The converted model of a hypothesis, and particles of its prior."""
         name = hypothesis.name
         try:
-            model = convert(hypothesis.model(self.frame), ("cells", "free"), device=self._device)
+            written = hypothesis.model(self.frame)
+            outputs = [n for n in ("cells", "free", "parts") if n in written.named_vars]
+            model = convert(written, outputs, device=self._device)
             return model, start(model, self._size, self._seed(name))
         except InferenceError as error:
             raise InferenceError(f"hypothesis {name}: {error}") from error
@@ -233,6 +235,14 @@ class Belief:
         """Values of the free variables, (particles, ...) each, and weights (particles,)."""
         held = self.particles(hypothesis)
         return self.model(hypothesis).constrained(held.theta), held.weights.cpu().numpy()
+
+    def parts(self, hypothesis: str) -> tuple[Array, Array]:
+        """What the candidate's step has more of each cause than the baseline's, in shares
+        of the baseline step, (particles, causes), and weights (particles,).
+        """
+        held, model = self.particles(hypothesis), self.model(hypothesis)
+        found = model.outputs(held.theta).get("parts", held.theta.new_zeros(len(held.theta), 0))
+        return found.detach().cpu().numpy(), held.weights.cpu().numpy()
 
     def density(
         self, name: str, measurements: Sequence[Measurement], n: int | None = None

@@ -54,6 +54,16 @@ class Evidence:
             groups.setdefault(reading.measurement.key, []).append(reading)
         return tuple(merge(groups[key]) for key in sorted(groups, key=str))
 
+    def blurred(self, noise: float, sharp: Evidence) -> Evidence:
+        """The same with ``noise`` (sd, link space) added to what ``sharp`` does not hold yet."""
+        known = sharp.by_key
+        return Evidence(
+            tuple(
+                r if known.get(r.measurement.key) == r else _with_noise(r, noise)
+                for r in self.merged
+            )
+        )
+
     @cached_property
     def by_key(self) -> Mapping[tuple[Cell, Cell | None], Reading]:
         """The merged reading of every key that was read."""
@@ -155,6 +165,11 @@ def merge(readings: Sequence[Reading]) -> Reading:
         dof=mean(m.dof for m in planned),
     )
     return Reading(merged, mean(r.value for r in ordered))
+
+
+def _with_noise(reading: Reading, noise: float) -> Reading:
+    planned = reading.measurement
+    return replace(reading, measurement=replace(planned, noise=math.hypot(planned.noise, noise)))
 
 
 def _rank(reading: Reading) -> tuple[float, float, str]:

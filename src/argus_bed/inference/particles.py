@@ -11,6 +11,10 @@ systematically, and Hamiltonian Monte Carlo moves them (Neal, 2011), its mass ma
 taken from the particles' covariance and its step size from the acceptance rate. Old and
 new evidence are bridged as wholes, because a repeated reading replaces its merged
 predecessor rather than multiplying the likelihood.
+
+A precise reading that may also be a coincidence is a needle in a plain: raised to a small
+power it has no slope that leads to it. Where the weights collapse, the new readings are
+therefore blurred first, and sharpened step by step.
 """
 
 from __future__ import annotations
@@ -35,6 +39,8 @@ MIN_MOVES, MAX_MOVES = 3, 10
 FORGET = 0.25  # moves go on until particles correlate less than this with where they began
 MAX_STAGES = 60
 TINY = 1e-8
+BLURS = (1.0, 0.3, 0.1, 0.03, 0.01)  # sds added to new readings on the way, link space
+NEEDLE = 0.1  # share of effective particles below which a reading is reached by blurring
 
 Potential = Callable[[Tensor], Tensor]
 
@@ -110,8 +116,28 @@ def advance(
     InferenceError : no particle explains the readings at all, or too many stages.
     """
     generator = torch.Generator(device=particles.theta.device).manual_seed(seed)
+    moved = False
+    if model.dim and glance(particles, new, index).effective < NEEDLE * len(particles.log_weight):
+        finest = min((r.measurement.noise for r in new.merged), default=1.0)
+        for noise in (b for b in BLURS if b > finest):
+            waypoint = new.blurred(noise, old)
+            particles, at_all = _reach(model, particles, old, waypoint, index, generator)
+            old, moved = waypoint, moved or at_all
+    particles, at_all = _reach(model, particles, old, new, index, generator)
+    return _afresh(model, particles, new, index, seed) if moved or at_all else particles
+
+
+def _reach(
+    model: TorchModel,
+    particles: Particles,
+    old: Evidence,
+    new: Evidence,
+    index: Mapping[Cell, int],
+    generator: torch.Generator,
+) -> tuple[Particles, bool]:
+    """The posterior under ``new`` evidence by tempering, and whether particles were moved."""
     target = new.log_likelihood(particles.cells, particles.free, index)
-    t = 0.0
+    t, moved = 0.0, False
     for _ in range(MAX_STAGES):
         change = torch.nan_to_num(target - particles.log_likelihood, nan=-math.inf)
         if not bool(torch.isfinite(change).any()):
@@ -120,12 +146,11 @@ def advance(
         particles = _reweight(particles, step * change)
         t = 1.0 if step >= 1.0 - t else t + step
         if t >= 1.0 and particles.effective >= KEEP * len(particles.log_weight):
-            return replace(particles, log_likelihood=target)
-        particles = _resample(particles, generator)
+            return replace(particles, log_likelihood=target), moved
+        particles, moved = _resample(particles, generator), True
         particles, target = _move(model, particles, old, new, index, t, generator)
         if t >= 1.0:
-            particles = replace(particles, log_likelihood=target)
-            return _afresh(model, particles, new, index, seed)
+            return replace(particles, log_likelihood=target), moved
     raise InferenceError(f"the readings are not reached in {MAX_STAGES} tempering stages")
 
 

@@ -18,6 +18,7 @@ from argus_bed.inference.belief import Belief
 from argus_bed.ledger import Ledger
 from argus_bed.records import Proposal, Run, Status, Verdict
 from argus_bed.report.view import Pair, StudyView
+from argus_bed.study.effects import effect_in_words, effects_of
 from argus_bed.study.knowledge import Knowledge
 from argus_bed.study.measuring import hear, measure
 from argus_bed.study.policy import Policy
@@ -36,7 +37,6 @@ from argus_bed.study.scoring import (
 from argus_bed.study.showing import dataframe, view_of, write_report
 from argus_bed.study.system import System
 from argus_bed.study.telling import (
-    effect_of,
     predictions,
     proposal_of,
     samples_told,
@@ -323,9 +323,8 @@ class Study:
         self._sync()
         found = judge(self._stand())
         if found.status is Status.DECIDED:
-            found = replace(
-                found, predicted_effect=effect_of(self._knows.belief, found.ranking[0][0])
-            )
+            shares = effects_of(self._knows.belief, found.causes)
+            found = replace(found, shares=shares, predicted_effect=effect_in_words(shares))
         return found
 
     def why(self, run: int) -> Run:

@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from argus_bed.errors import UnknownName, ValueRejected
 from argus_bed.frame import Cell, Condition, Frame
 from argus_bed.probe import Measurement, Sample
@@ -201,20 +199,3 @@ def to_samples(plain: Iterable[Mapping[str, Any]]) -> list[Sample]:
         )
         for p in plain
     ]
-
-
-def effect_of(belief: Belief, name: str) -> str:
-    """What removing a cause should bring: its share of the step, median and 89 % interval."""
-    draws, weights = belief.samples(name)
-    texts = []
-    for label, values in draws.items():
-        if not (label.endswith("_extra") or label == "extra"):
-            continue
-        share = np.asarray(values).reshape(len(weights), -1)[:, 0]
-        gain = share / (1.0 + share)
-        low, mid, high = np.quantile(
-            gain, (0.055, 0.5, 0.945), weights=np.asarray(weights), method="inverted_cdf"
-        )
-        if math.isfinite(mid):
-            texts.append(f"the step gets {mid:.1%} shorter (89 % interval {low:.1%} to {high:.1%})")
-    return "; ".join(texts)
