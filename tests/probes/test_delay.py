@@ -52,6 +52,7 @@ def test_a_sleeping_delay_lets_other_threads_run_and_a_spinning_one_does_not() -
 
 
 def test_on_the_path_both_are_seen_in_full() -> None:
+    """A thread that has computed waits longer for its next turn on a core that others use."""
     with LocalBench(toy.workload) as bench:
-        for how in ("sleep", "spin"):
-            assert 0.5 < slope(bench, how) < 1.5
+        for how, most in (("sleep", 1.5), ("spin", 3.0)):
+            assert 0.5 < slope(bench, how) < most
