@@ -7,10 +7,12 @@ the workload is interrupted. The interpreter serves signals in the main thread, 
 lets another thread have the lock: so the handler runs when the call has just returned,
 and the call is still the line that the frame stands on.
 
-Stacks are *not* read from outside while the lock is held. `faulthandler` can do that, by
-`dump_traceback_later` or in a handler of its own, and was tried first: a dump that lasts
-beyond the end of the hold walks frames that are being changed. It ended the process by
-SIGSEGV on CPython 3.12, on the zoo's `gil` within 10 blocks of 0.1 s.
+Stacks are *not* read from outside while the lock is held. A handler that `faulthandler`
+registers can do that and was tried first: it ended the process by SIGSEGV on CPython 3.12,
+on the zoo's `gil` within 10 blocks of 0.1 s and on two busy Python threads within 30. The
+likely cause, not traced: a dump that lasts beyond the hold walks frames that change under
+it. `faulthandler.dump_traceback_later` walks them the same way; besides, there is one for
+a process, which the workload may have in use, and winding it took 0.6 to 2.4 ms a tick.
 
 A look sees all threads, and not which one had the lock. Places where a thread stood while
 a tick got the lock at once are places where it had let the lock go; the holder is the
