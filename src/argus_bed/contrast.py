@@ -56,6 +56,9 @@ def planned_readings(
             continue
         n = min(reach[cell], reach[against]) if against else reach[cell]
         spread, coincidence = benign(frame, cell, against)
+        earlier = [known[c] for c in (cell, against) if c is not None and c not in here]
+        for sample in earlier:  # this run's own instrument is the study's to judge
+            coincidence = 1.0 - (1.0 - coincidence) * (1.0 - sample.doubt)
         noise = single * (2**0.5 if against else 1.0) / max(n, 1) ** 0.5
         family: Literal["student", "bernoulli"] = (
             "bernoulli" if about.family is Family.FLAG else "student"

@@ -104,12 +104,15 @@ class Price:
 class Sample:
     """Values as they were read, in the order of reading, in the quantity's own unit.
 
-    Values of two samples of one run share an index if ``paired``.
+    Values of two samples of one run share an index if ``paired``. ``doubt`` is the
+    probability that the instrument voided them; the study sets it, from what is known about
+    the instrument's side effects.
     """
 
     cell: Cell
     values: tuple[float, ...]
     paired: bool = False
+    doubt: float = 0.0
 
 
 @dataclass(frozen=True)

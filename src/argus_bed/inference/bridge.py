@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from argus_bed.errors import InferenceError
 from argus_bed.inference.prior import prior_quantiles
 
 Translated = Callable[..., tuple[Any, ...]]
+POOL = 4096
 INTERPRETED = Mode(linker="py", optimizer="fast_compile")
 """For functions that are called once: a compiled one takes seconds to make."""
 
@@ -152,6 +154,15 @@ class TorchModel:
         # a Sobol sequence in its own order must not be taken at regular steps
         flat = np.random.default_rng(seed).permutation(flat)
         return torch.as_tensor(flat, dtype=self.dtype, device=self.device)
+
+    @cached_property
+    def prior_pool(self) -> Tensor | None:
+        """Prior draws (POOL, dim) from which single variables may be redrawn.
+
+        None where that would not be from their prior: variables that depend on each other.
+        """
+        independent = prior_quantiles(self.free, 1, 0) is not None
+        return self.sample_prior(POOL, 0) if independent and self.dim else None
 
 
 def convert(

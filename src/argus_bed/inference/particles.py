@@ -7,10 +7,11 @@ A sequential Monte Carlo sampler over the densities
 (Del Moral, Doucet and Jasra, 2006, JRSS B 68). Readings only change the weights while
 the effective sample size stays above half of the particles. Else ``t`` goes in steps
 that each bring it down to half (found by bisection), the particles are resampled
-systematically, and Hamiltonian Monte Carlo moves them (Neal, 2011), its mass matrix
-taken from the particles' covariance and its step size from the acceptance rate. Old and
-new evidence are bridged as wholes, because a repeated reading replaces its merged
-predecessor rather than multiplying the likelihood.
+systematically, single variables are redrawn from their priors, and Hamiltonian Monte
+Carlo moves them all (Neal, 2011), its mass matrix taken from the particles' covariance
+and its step size from the acceptance rate. Old and new evidence are bridged as wholes,
+because a repeated reading replaces its merged predecessor rather than multiplying the
+likelihood.
 
 A precise reading that may also be a coincidence is a needle in a plain: raised to a small
 power it has no slope that leads to it. Where the weights collapse, the new readings are
@@ -241,7 +242,7 @@ def _move(
     t: float,
     generator: torch.Generator,
 ) -> tuple[Particles, Tensor]:
-    """HMC at the bridge's point ``t``. Returns the particles and their new log likelihood.
+    """Redraws and HMC at the bridge's point ``t``: the particles and their new log likelihood.
 
     The particles' own ``log_likelihood`` is that of the old evidence: the next change
     is measured from it.
@@ -258,7 +259,8 @@ def _move(
             value = value + (1 - t) * old.log_likelihood(said["cells"], said["free"], index)
         return value
 
-    theta, step = hmc(particles.theta, log_density, particles.step, generator)
+    theta = redraw(model, particles.theta, log_density, generator)
+    theta, step = hmc(theta, log_density, particles.step, generator)
     said = model.outputs(theta)
     moved = replace(
         particles,
@@ -269,6 +271,36 @@ def _move(
         step=step,
     )
     return moved, new.log_likelihood(said["cells"], said["free"], index)
+
+
+def redraw(
+    model: TorchModel, theta: Tensor, log_density: Potential, generator: torch.Generator
+) -> Tensor:
+    """Each variable in turn proposed anew from its prior, and taken by Metropolis and Hastings.
+
+    This crosses what no gradient leads across: switches, and the way from a coincidence to
+    the explanation that fits. With independent priors the ratio of the densities is that of
+    the likelihoods.
+    """
+    pool = model.prior_pool
+    if pool is None:
+        return theta
+
+    def log_likelihood(place: Tensor) -> Tensor:
+        value = log_density(place) - model.logp(place)
+        return torch.nan_to_num(value.detach(), nan=-math.inf)
+
+    here = log_likelihood(theta)
+    for slot in model.slots:
+        rows = torch.randint(len(pool), (len(theta),), generator=generator, device=theta.device)
+        proposed = theta.clone()
+        proposed[:, slot.start : slot.stop] = pool[rows, slot.start : slot.stop]
+        there = log_likelihood(proposed)
+        draw = torch.rand(here.shape, generator=generator, dtype=here.dtype, device=here.device)
+        taken = torch.log(draw) < there - here
+        theta = torch.where(taken[:, None], proposed, theta)
+        here = torch.where(taken, there, here)
+    return theta
 
 
 def hmc(

@@ -27,7 +27,7 @@ class Knowledge:
     decide_at : probability at which a cause would be accepted; before one is, the
         composites that hold it are woken.
     runs : ended ones by number.
-    known : latest sample of each cell.
+    known : latest sample of each cell, of those least in doubt.
     measured : what entered the likelihood, in the order of reading.
     """
 
@@ -122,13 +122,18 @@ class Knowledge:
         )
         return learned, self._read(belief, readings, samples)
 
+    def _cleaner(self, sample: Sample) -> bool:
+        """Whether a sample is worth keeping in place of the one of its cell."""
+        old = self.known.get(sample.cell)
+        return old is None or sample.doubt <= old.doubt
+
     def _read(
         self, belief: Belief, readings: Iterable[Reading], samples: Iterable[Sample]
     ) -> Knowledge:
         return replace(
             self,
             belief=belief,
-            known={**self.known, **{s.cell: s for s in samples}},
+            known={**self.known, **{s.cell: s for s in samples if self._cleaner(s)}},
             measured=(*self.measured, *(r.measurement for r in readings)),
         )
 

@@ -14,7 +14,7 @@ from argus_bed.errors import ProbeError, UnknownName
 from argus_bed.probe import Observation, Plan, Price, Sample
 from argus_bed.records import Proposal, Run, RunState
 from argus_bed.study.knowledge import Knowledge
-from argus_bed.study.readings import disturbed
+from argus_bed.study.readings import disturbed, doubted
 from argus_bed.study.system import System
 from argus_bed.study.telling import samples_of
 
@@ -70,16 +70,17 @@ def _digest(
     observation: Observation,
     harm: float,
 ) -> tuple[Run, Knowledge]:
-    now = {s.cell: s for s in observation.samples}
     effects = system.side_effects(plan)
-    kept = disturbed(plan.measurements, effects, {**knows.known, **now})
+    known = {**knows.known, **{s.cell: s for s in observation.samples}}
+    kept = disturbed(plan.measurements, effects, known)
+    samples = doubted(observation.samples, effects, known)
     seconds, overhead = observation.seconds, observation.overhead
     lost = proposal.perturbation if overhead is None else max(overhead, 0.0)
     run = Run(
         number=proposal.run,
         state=RunState.DONE,
         proposal=proposal,
-        samples=samples_of(observation.samples),
+        samples=samples_of(samples),
         price_s=price_of(Price(0.0, seconds, lost), harm=harm),
         seconds=seconds,
         overhead=overhead,
@@ -87,7 +88,7 @@ def _digest(
         source="recorded" if observation.environment.get("recorded") else "probe",
     )
     dropped = [m for m in plan.measurements if m.key not in {k.key for k in kept}]
-    return knows.learn(run, kept, observation.samples, dropped)
+    return knows.learn(run, kept, samples, dropped)
 
 
 def hear(knows: Knowledge, told: Run, samples: Sequence[Sample]) -> tuple[Run, Knowledge]:

@@ -56,6 +56,19 @@ def void_probability(effect: SideEffect, known: Mapping[Cell, Sample]) -> float:
     return effect.probability
 
 
+def doubted(
+    samples: Iterable[Sample], effects: Sequence[SideEffect], known: Mapping[Cell, Sample]
+) -> list[Sample]:
+    """The samples of a run, each with the probability that its instrument voided it."""
+    return [replace(s, doubt=1.0 - _valid(s.cell.quantity, effects, known)) for s in samples]
+
+
+def _valid(
+    quantity_name: str, effects: Sequence[SideEffect], known: Mapping[Cell, Sample]
+) -> float:
+    return math.prod(1.0 - void_probability(e, known) for e in effects if quantity_name in e.voids)
+
+
 def disturbed(
     measurements: Iterable[Measurement],
     effects: Sequence[SideEffect],
@@ -68,10 +81,7 @@ def disturbed(
     """
     kept = []
     for planned in measurements:
-        valid = 1.0
-        for effect in effects:
-            if planned.cell.quantity in effect.voids:
-                valid *= 1.0 - void_probability(effect, known)
+        valid = _valid(planned.cell.quantity, effects, known)
         if valid <= 1.0 - SETTING_VOIDS + 1e-9:
             continue
         coincidence = 1.0 - (1.0 - planned.coincidence) * valid

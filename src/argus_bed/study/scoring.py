@@ -27,7 +27,7 @@ from argus_bed.probe import Measurement, Plan, Sample
 from argus_bed.records import PriceBasis, Run, RunState
 from argus_bed.report.view import Pair
 from argus_bed.study.policy import Policy
-from argus_bed.study.readings import disturbed
+from argus_bed.study.readings import disturbed, doubted
 from argus_bed.study.system import System
 
 Target = Literal["cause", "parameters", "joint"]
@@ -202,7 +202,9 @@ def _two_steps(
     for first in singles:
         if first.blocked:
             continue
-        reached = {**known, **{c: Sample(c, (1.0,)) for c in first.plan.reads}}
+        read = [Sample(c, (1.0,)) for c in first.plan.reads]
+        read = doubted(read, system.side_effects(first.plan), known)
+        reached = {**known, **{s.cell: s for s in read}}
         for second in system.plans(reached, (*done, first.plan.probe)):
             fresh = second.measurements != before.get(second.key, ())
             if second.key == first.plan.key or not fresh or unlimited.blocked(second):

@@ -186,6 +186,7 @@ def samples_of(samples: Iterable[Sample]) -> tuple[Mapping[str, Any], ...]:
             "stage": s.cell.stage,
             "values": list(s.values),
             "paired": s.paired,
+            **({"doubt": s.doubt} if s.doubt else {}),
         }
         for s in samples
     )
@@ -195,7 +196,10 @@ def to_samples(plain: Iterable[Mapping[str, Any]]) -> list[Sample]:
     """The inverse of `samples_of`."""
     return [
         Sample(
-            Cell(p["quantity"], p["condition"], p["stage"]), tuple(p["values"]), bool(p["paired"])
+            Cell(p["quantity"], p["condition"], p["stage"]),
+            tuple(p["values"]),
+            bool(p["paired"]),
+            float(p.get("doubt", 0.0)),
         )
         for p in plain
     ]
