@@ -179,9 +179,8 @@ def _afresh(
         said = model.outputs(theta)
         return model.logp(theta) + evidence.log_likelihood(said["cells"], said["free"], index)
 
-    found = bridging.log_evidence(
-        particles.theta, log_density, _root_covariance(particles.theta), seed
-    )
+    equal = particles.theta[systematic(particles.weights, len(particles.theta), 0.5)]
+    found = bridging.log_evidence(equal, log_density, _root_covariance(equal), seed)
     return particles if found is None else replace(particles, log_evidence=found)
 
 
