@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterable
@@ -132,4 +131,4 @@ class Microbenchmark(Probe):
                     )
                 )
         found = tuple(Sample(c, tuple(taken[c.condition]), True) for c in plan.reads)
-        return Observation(found, overhead=0.0, notes=(f"{os.cpu_count()} cores",))
+        return Observation(found, overhead=0.0)

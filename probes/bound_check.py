@@ -85,8 +85,7 @@ class BoundCheck(Probe):
             for cell in plan.reads
             if cell.condition in claims
         ]
-        note = f"all cores copy {rate / 1e9:.1f} GB/s here"
-        return Observation(tuple(found), overhead=0.0, notes=(note,))
+        return Observation(tuple(found), {"copies_bytes_per_s": rate}, overhead=0.0)
 
 
 bound_check = BoundCheck()

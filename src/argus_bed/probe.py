@@ -124,7 +124,6 @@ class Observation:
     started_at: float = 0.0
     seconds: float = 0.0
     overhead: float | None = None  # measured share by which steps got longer, if the run could tell
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

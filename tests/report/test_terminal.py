@@ -132,3 +132,11 @@ def test_pairs_show_what_both_expect_and_what_parts_them(view: StudyView) -> Non
         "11% to 31% of the step",
     ):
         assert said in out
+
+
+@pytest.mark.promise("A48")
+def test_the_call_chain_that_kept_others_waiting_is_named(view: StudyView) -> None:
+    chains = [{"condition": "candidate", "chain": ["loop.py:8 step", "io.py:3 wait"], "share": 0.9}]
+    run = replace(view.runs[-1], environment={"call_chains": chains})
+    shown = drawn(terminal.why(replace(view, runs=(run,)), run.number), width=120)
+    assert "candidate, 90% of the wait: loop.py:8 step → io.py:3 wait" in shown

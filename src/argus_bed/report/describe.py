@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from argus_bed.quantity import QUANTITIES, TENTH, Link, Quantity
-from argus_bed.records import PriceBasis
+from argus_bed.records import PriceBasis, Run
 from argus_bed.report.worth import Worth
 
 Z90 = 1.645
@@ -232,6 +232,15 @@ def learned(worth: Worth) -> str:
     if worth.bits_per_lost_s is not None:
         parts.append(rate(worth.bits_per_lost_s, "bits per second lost to disturbance"))
     return ", ".join(parts)
+
+
+def call_chains(run: Run) -> list[str]:
+    """Where the program stood while it kept others waiting, outermost call first."""
+    return [
+        f"{found['condition']}, {percent(found['share'])} of the wait: "
+        f"{clean(' → '.join(found['chain']))}"
+        for found in run.environment.get("call_chains", ())
+    ]
 
 
 def price_basis(basis: PriceBasis) -> str:

@@ -352,7 +352,7 @@ def why(view: StudyView, number: int) -> RenderableType:
     parts: list[RenderableType] = [finished_round(view, run, expectations=False)]
     if run.proposal is not None:
         facts = _grid(None, 1)
-        for name_, content in _price_facts(run):
+        for name_, content in _facts_of(run):
             facts.add_row(Text(name_, "dim"), text(content))
         parts.append(Padding(facts, (0, 0, 1, 2)))
     for prediction, reading in compared(run):
@@ -378,8 +378,8 @@ def why(view: StudyView, number: int) -> RenderableType:
     return Group(*parts)
 
 
-def _price_facts(run: Run) -> Iterable[tuple[str, str]]:
-    """What a run cost, beside what it was expected to."""
+def _facts_of(run: Run) -> Iterable[tuple[str, str]]:
+    """What a run cost, beside what it was expected to, and the call chains that it names."""
     if (chosen := run.proposal) is None:
         return
     if chosen.basis is not None and not chosen.basis.runs:
@@ -389,6 +389,8 @@ def _price_facts(run: Run) -> Iterable[tuple[str, str]]:
         worth = worth_of(run)
         if worth.lost_s:
             yield "disturbed", f"the target lost {say.seconds(worth.lost_s)} of its time"
+    for chain in say.call_chains(run):
+        yield "call chain", chain
 
 
 def probes(view: StudyView) -> RenderableType:

@@ -60,7 +60,7 @@ workload = Workload(
     arms={"baseline": {"settle": True}, "candidate": {"settle": False}},
     stages=(Stage("score", "compute", changed=False, what="scoring them"),),
     knobs=(
-        Knob("collector", "off", {"collector": False}, removes=frozenset({"gc_pause"})),
+        Knob("collector", "off", {"collector": False}, of="both", removes=frozenset({"gc_pause"})),
         Knob("vectors", "short", {"size": 30_000}, of="both"),
     ),
     intent="unknown",
