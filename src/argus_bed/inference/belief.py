@@ -40,7 +40,7 @@ class Belief:
 
     Composites are many, and most never matter. One that is ``asleep`` has no particles:
     it stands as if its second cause explained nothing, so that its evidence is that of
-    the better of its causes, which holds its probability until somebody wakes it.
+    the better of its causes. They hold its probability until somebody wakes it.
 
     Parameters
     ----------
@@ -196,16 +196,13 @@ class Belief:
         That of a composite asleep is the larger of its causes'.
         """
         own = {name: p.log_evidence for name, p in self._particles.items()}
-        return own | {n: own[self._stand_in(n, own)] for n in self._asleep}
-
-    def _stand_in(self, name: str, evidence: Mapping[str, float]) -> str:
-        return max(self._asleep[name].causes, key=lambda c: (evidence[c], c))
+        return own | {n: max(own[c] for c in h.causes) for n, h in self._asleep.items()}
 
     def probabilities(self, apart: Iterable[str] = ()) -> dict[str, float]:
         """Posterior probability of each hypothesis that is awake.
 
-        Composites asleep count towards the cause that stands in for them, save those
-        named ``apart``, which are listed.
+        Composites asleep count towards their causes, by how well each explains what was
+        read; save those named ``apart``, which are listed.
         """
         evidence = self.log_evidence
         score = {n: math.log(self.prior[n]) + e for n, e in evidence.items()}
@@ -215,7 +212,11 @@ class Belief:
         listed = {*self._particles, *apart}
         found = {n: o / total for n, o in odds.items() if n in listed}
         for name in self._asleep.keys() - listed:
-            found[self._stand_in(name, evidence)] += odds[name] / total
+            causes = self._asleep[name].causes
+            best = max(evidence[c] for c in causes)
+            share = {c: math.exp(evidence[c] - best) for c in causes}
+            for cause in causes:
+                found[cause] += odds[name] / total * share[cause] / math.fsum(share.values())
         return found
 
     def particles(self, name: str) -> Particles:

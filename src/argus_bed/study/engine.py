@@ -85,10 +85,11 @@ class Study:
         self.target: Target = target
         self._ledger = ledger
         self._id = ledger.create_study(name, dict(spec or {}))
-        self.priors = prior_probabilities(hypotheses)
+        prior = prior_probabilities(hypotheses)
         single = [h for h in hypotheses if len(h.causes) == 1]
         pairs = [h for h in hypotheses if len(h.causes) > 1]
-        belief = Belief(single, system.frame, seed=seed, prior=self.priors, asleep=pairs)
+        belief = Belief(single, system.frame, seed=seed, prior=prior, asleep=pairs)
+        self.priors = prior | belief.probabilities()  # composites asleep count to their causes
         self._knows = Knowledge(belief, policy.decide_at)
         self._approved: frozenset[str] = frozenset()
         self._exhausted = ""

@@ -27,6 +27,7 @@ def view_of(study: Study, runs: Sequence[Run], *, created: float) -> StudyView:
     runs : ended ones, in the order of their numbers.
     created : seconds since the epoch.
     """
+    looked_at = study.probabilities()  # most composites never matter
     return StudyView(
         name=study.name,
         question=study.system.question,
@@ -34,6 +35,7 @@ def view_of(study: Study, runs: Sequence[Run], *, created: float) -> StudyView:
         hypotheses={
             h.name: HypothesisText(h.claim, h.part, study.priors[h.name])
             for h in study.hypotheses.values()
+            if h.name in looked_at
         },
         runs=tuple(runs),
         verdict=study.verdict(),
