@@ -49,16 +49,10 @@ from argus_bed.frame import (
 from argus_bed.quantity import TENTH, Family, Link, quantity
 
 # Priors of the anatomy. Each is (value, source); "assumption" marks what nobody measured.
-SHARE_PRIOR = (
-    1.0,
-    3.0,
-)  # Beta; assumption: most changed parts are a minor part of the step
+SHARE_PRIOR = (1.0, 3.0)  # Beta; assumption: most changed parts are a minor part of the step
 SETTING_FREEDOM = 0.7  # sd of the log size of an effect under another setting; assumption
 SIZE_SPREAD = 0.6  # sd of the log size of a mark; assumption: within a factor of 1.8, mostly
-REST_PRIOR = (
-    1.0,
-    12.0,
-)  # Beta; assumption: "removes" is a strong belief and not a zero
+REST_PRIOR = (1.0, 12.0)  # Beta; assumption: "removes" is a strong belief and not a zero
 COMMON_PRIOR = (1.0, 9.0)  # Beta; assumption: both arms have about a tenth of the step of it
 MECHANISM_IN_CANDIDATE = 0.8  # assumption: people change the candidate and ask about it
 HIDDEN_PRIOR = (0.4, 6.0)  # Beta of the criticality of a hidden part; assumption: near 0
@@ -207,17 +201,12 @@ class Anatomy:
         taken = self._taken(extra)
         self._extra = self._extra + taken
         self._parts[self.scope] = self._parts.get(self.scope, 0.0) + taken[1] - taken[0]
+        longer = self._pt.log1p(self._pt.clip(taken, -0.9, np.inf))
         part, spread = ON_PROCESSOR[spent]
-        mask = self._mask("cpu_time", None, ANY)
-        longer = self._pt.log1p(self._pt.clip(taken, -0.9, np.inf))[self._condition_of_cell]
-        self._add(mask, part * longer, 0.0)
-        self._free2 = self._free2 + mask * (spread * longer) ** 2
+        self._add(self._mask("cpu_time", None, ANY), self._by_cell(part * longer), spread / part)
         if spent == "busy":
-            kept = self._mask("gil_wait", None, ANY)
-            held = taken[self._condition_of_cell] / TENTH
-            self._free2 = self._free2 + kept * (LOCK_KEPT * held) ** 2
-            slowed = self._mask("progress_rate", None, ANY)
-            self._free2 = self._free2 + slowed * (LOCK_KEPT * longer) ** 2
+            self._open("gil_wait", LOCK_KEPT * taken / TENTH)
+            self._open("progress_rate", LOCK_KEPT * longer)
 
     def carries(self, name: str, extra: Any, fidelity: float = 0.8, *, spread: float = 0.3) -> None:
         """The lost-time quantity ``name`` holds about ``fidelity`` of the ``extra`` time.
@@ -229,7 +218,7 @@ class Anatomy:
         if mask.any():
             total = self._pt.clip(1.0 + self._extra, 1e-3, np.inf)
             share = fidelity * self._taken(extra) / total / TENTH
-            self._add(mask, share[self._condition_of_cell], spread)
+            self._add(mask, self._by_cell(share), spread)
 
     def moves(
         self,
@@ -254,7 +243,15 @@ class Anatomy:
             where = self.active()
             if quantity(name).link is Link.BINARY:  # "changed" is said of both arms
                 where = self._pt.abs(where - where[0])
-            self._add(mask, by * where[self._condition_of_cell], spread)
+            self._add(mask, by * self._by_cell(where), spread)
+
+    def _by_cell(self, by_condition: Any) -> Any:
+        return by_condition[self._condition_of_cell]
+
+    def _open(self, name: str, spread: Any) -> None:
+        """Leave ``name`` open by ``spread`` (sd, link space, by condition)."""
+        mask = self._mask(name, None, ANY)
+        self._free2 = self._free2 + mask * self._by_cell(spread) ** 2
 
     def _add(self, mask: Any, size: Any, spread: float) -> None:
         self._shift = self._shift + mask * size
@@ -323,14 +320,14 @@ class Anatomy:
             mean, sd = LOCAL_SPREAD[frame.intent]
             self.local = pm.Normal("local", mean, sd) if sd > 0 else mean
         step = self.step_log_ratio()
-        by_cell = self._metric_weights() * step[self._condition_of_cell]
+        by_cell = self._metric_weights() * self._by_cell(step)
         value = pt.zeros(len(frame.cells)) + self._shift + by_cell
         if self._local_matters():
             value = value + self._local_weights() * self.local
         value = value + self._share_cells() + self._slope_cells() + self._standing_cells()
         # under another setting the size of any effect is free
         free2 = self._free2 + self._setting_cells() * (SETTING_FREEDOM * by_cell) ** 2
-        followed = self._following_cells() * step[self._condition_of_cell]
+        followed = self._following_cells() * self._by_cell(step)
         value, free2 = value + followed, free2 + (SIZE_SPREAD * followed) ** 2
         if self._local_matters():
             worked = self._processor_of_the_part()
@@ -338,7 +335,7 @@ class Anatomy:
         # lost time falls into some stage, and the mechanism does not say into which
         extra = pt.zeros(len(frame.conditions)) + self._extra
         lost = pt.log1p(LOST_IN_A_STAGE * pt.abs(extra))
-        free2 = free2 + self._stage_cells() * lost[self._condition_of_cell] ** 2
+        free2 = free2 + self._stage_cells() * self._by_cell(lost) ** 2
         if causes:
             parts = [pt.as_tensor(self._parts.get(c, 0.0)) for c in causes]
             pm.Deterministic("parts", pt.stack(parts))
@@ -367,7 +364,7 @@ class Anatomy:
         if not mask.any():
             return 0.0
         changed = pt.log1p(self.share * pt.expm1(self.local)) * self._derives_from_candidate()
-        return mask * ON_PROCESSOR["either"][0] * changed[self._condition_of_cell]
+        return mask * ON_PROCESSOR["either"][0] * self._by_cell(changed)
 
     def _stage_cells(self) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Times of single stages, where they are not the metric of the question."""
@@ -451,4 +448,4 @@ class Anatomy:
             dtype=float,
         )
         kappa = self.kappa + self._pt.zeros(len(self.frame.conditions))
-        return mask * kappa[self._condition_of_cell] if mask.any() else 0.0
+        return mask * self._by_cell(kappa) if mask.any() else 0.0
