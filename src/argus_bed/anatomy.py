@@ -116,6 +116,11 @@ class Anatomy:
         log_odds = self._pm.Normal(self.name(f"{label}_log_odds"), centre, spread)
         return self._pt.sigmoid(log_odds)
 
+    def sometimes(self, label: str, probability: float) -> Any:
+        """1 with ``probability``, else 0: for what a mechanism may do and need not."""
+        drawn = self._pm.Uniform(self.name(label), 0.0, 1.0)
+        return self._pt.switch(self._pt.lt(drawn, probability), 1.0, 0.0)
+
     def no_local_change(self) -> None:
         """The candidate's part takes as long as the baseline's."""
         self.local = 0.0

@@ -194,6 +194,30 @@ class Bench(Protocol):
 
 
 @dataclass(frozen=True)
+class Sweep:
+    """Where an operation's result can be held against one of higher precision.
+
+    operation : its name.
+    scales : sizes of the input (tokens, elements, steps), shortest first.
+    parts : in how many partitions it is computed; 1: in one piece.
+    seconds : about what the whole sweep takes in one arm; for prices only.
+    """
+
+    operation: str
+    scales: tuple[int, ...]
+    parts: tuple[int, ...] = (1,)
+    seconds: float = 1.0
+
+    def points(self) -> dict[str, tuple[int, int]]:
+        """(scale, parts) by the name of the stage under which its error is kept."""
+        return {
+            f"{self.operation}-{scale}x{parts}": (scale, parts)
+            for scale in self.scales
+            for parts in self.parts
+        }
+
+
+@dataclass(frozen=True)
 class Target:
     """What a probe may know when it plans: never an outcome.
 
@@ -202,6 +226,7 @@ class Target:
     risks : of each derived condition, as its knob declares it.
     reports : (quantity, stage) that the workload tells by itself.
     claims : operations of which a benchmark's result is declared.
+    sweeps : where results can be held against a reference.
     """
 
     frame: Frame
@@ -211,6 +236,7 @@ class Target:
     risks: Mapping[str, Risk] = field(default_factory=dict)
     reports: tuple[tuple[str, str | None], ...] = ()
     claims: tuple[str, ...] = ()
+    sweeps: tuple[Sweep, ...] = ()
 
 
 class Probe(ABC):

@@ -100,6 +100,7 @@ class LocalBench:
             risks=self.workload.risks(),
             reports=tuple(self.workload.reports),
             claims=tuple(c.operation for c in self.workload.claims),
+            sweeps=tuple(c.sweep for c in self.workload.checks),
         )
 
     def environment(self) -> dict[str, Any]:

@@ -36,6 +36,10 @@ DEFAULT_HYPOTHESES = (
 """What a study considers unless it is told otherwise: causes whose quantities a machine
 without a GPU can read. The other hypotheses of the library are a name away."""
 
+WHERE_TOLD = {"numeric_error": "precision_path", "violations": "order_violation"}
+"""Causes that a study considers beside those where the workload lets their quantity be read.
+Where it does not, nothing could part them from no effect."""
+
 
 def open_study(
     name: str = "study",
@@ -74,9 +78,10 @@ def open_study(
     given = tuple(folders)
     library = known_hypotheses(given)
     own = [n for n, h in library.items() if h.changes.__module__.startswith("argus_bed_user_")]
-    chosen = select(hypotheses or (*DEFAULT_HYPOTHESES, *own), library, max_causes)
     instruments = _probes(probes, known_probes(given))
     found = workload if isinstance(workload, Workload) else load(workload)
+    usual = (*DEFAULT_HYPOTHESES, *_told(found), *own)
+    chosen = select(hypotheses or usual, library, max_causes)
     _check_names(found, library)
     system = LiveSystem(found, instruments)
     try:
@@ -101,6 +106,13 @@ def open_study(
     except BaseException:
         system.close()
         raise
+
+
+def _told(workload: Workload) -> tuple[str, ...]:
+    readable = {name for name, _ in workload.reports}
+    if workload.checks:
+        readable.add("numeric_error")
+    return tuple(cause for name, cause in WHERE_TOLD.items() if name in readable)
 
 
 def _default_ledger() -> Path:

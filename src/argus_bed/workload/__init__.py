@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from argus_bed.frame import Stage as Stage
     from argus_bed.workload.command import command as command
     from argus_bed.workload.loading import load as load
+    from argus_bed.workload.model import Check as Check
     from argus_bed.workload.model import Claim as Claim
     from argus_bed.workload.model import Knob as Knob
     from argus_bed.workload.model import Workload as Workload
 
 _HOME = {
+    "Check": "argus_bed.workload.model",
     "Claim": "argus_bed.workload.model",
     "Knob": "argus_bed.workload.model",
     "Stage": "argus_bed.frame",
@@ -28,7 +30,7 @@ _HOME = {
     "load": "argus_bed.workload.loading",
 }
 
-__all__ = ["Claim", "Knob", "Stage", "Workload", "command", "load", "stage"]
+__all__ = ["Check", "Claim", "Knob", "Stage", "Workload", "command", "load", "stage"]
 
 
 def __getattr__(name: str) -> Any:

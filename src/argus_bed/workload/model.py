@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from argus_bed.errors import ConfigError, UnknownName
 from argus_bed.frame import BASELINE, CANDIDATE, Condition, Frame, Stage
-from argus_bed.probe import Risk
+from argus_bed.probe import Risk, Sweep
 from argus_bed.quantity import quantity
 
 Key = tuple[str, str | None]
@@ -96,6 +96,35 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Check:
+    """How far an operation's result is from a reference, and where to look.
+
+    Parameters
+    ----------
+    sweep : the scales and partitionings at which it is looked at.
+    error : ``error(state, scale, parts, seed)`` runs the operation as ``state`` is set up, on
+        an input drawn with ``seed``, and returns the relative error of its result against
+        one of higher precision. Never timed.
+    """
+
+    sweep: Sweep
+    error: Callable[[Any, int, int, int], float]
+
+    def __post_init__(self) -> None:
+        for what in ("scales", "parts"):
+            found = getattr(self.sweep, what)
+            if not found or min(found) < 1 or list(found) != sorted(set(found)):
+                raise ConfigError(
+                    f"check of {self.sweep.operation!r}: {what}={found!r}; whole numbers from 1, "
+                    "each once, the smallest first"
+                )
+        if not self.sweep.seconds > 0:
+            raise ConfigError(
+                f"check of {self.sweep.operation!r}: seconds={self.sweep.seconds!r}; above zero"
+            )
+
+
+@dataclass(frozen=True)
 class Workload:
     """A workload in Python.
 
@@ -113,6 +142,7 @@ class Workload:
         step, in the quantity's own unit. ``step_time`` there replaces the clock's.
     reports : what ``report`` will return beside the step time.
     claims : what benchmarks said of operations.
+    checks : operations whose results can be held against a reference.
     items : what one step counts in the throughput.
     steps : steps of a block; 0 lets the bench choose.
     warmup : steps after ``setup`` that nothing is concluded from.
@@ -137,6 +167,7 @@ class Workload:
     report: Callable[[Any], Mapping[Any, float]] | None = None
     reports: tuple[Key, ...] = ()
     claims: tuple[Claim, ...] = ()
+    checks: tuple[Check, ...] = ()
     items: float = 1.0
     steps: int = 0
     warmup: int = 2
@@ -177,6 +208,7 @@ class Workload:
     def _check_names(self) -> None:
         quantity(self.metric)
         stages = [s.name for s in self.stages]
+        stages += [name for check in self.checks for name in check.sweep.points()]
         for twice in {s for s in stages if stages.count(s) > 1}:
             raise ConfigError(f"stage {twice!r} is declared twice")
         names = [c.name for knob in self.knobs for c in knob.conditions()]
@@ -193,7 +225,12 @@ class Workload:
         """The frame without cells: arms, conditions of the knobs, stages."""
         arms = (Condition(BASELINE), Condition(CANDIDATE))
         derived = tuple(c for knob in self.knobs for c in knob.conditions())
-        return Frame(self.metric, arms + derived, tuple(self.stages), (), self.intent)
+        points = tuple(
+            Stage(name, "other", what=f"{check.sweep.operation} of {scale} in {parts} parts")
+            for check in self.checks
+            for name, (scale, parts) in check.sweep.points().items()
+        )
+        return Frame(self.metric, arms + derived, tuple(self.stages) + points, (), self.intent)
 
     def settings(self, condition: str) -> dict[str, Any]:
         """What ``setup`` is called with in ``condition``. Raises `UnknownName`."""

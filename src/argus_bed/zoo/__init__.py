@@ -21,7 +21,8 @@ class Entry:
     ----------
     name : its identifier and its file.
     title : what it is, in a few words.
-    cause : the mechanism that was put into it. Its twin's answer is ``no_effect``.
+    cause : the mechanism that was put into it, or ``no_effect`` where none is between the
+        arms and something else makes them seem to differ. Its twin's answer is ``no_effect``.
     plausible_wrong : mechanisms that a hurried reader would blame.
     needs : what the machine must be like for the cause to show.
     """
@@ -99,6 +100,30 @@ _ENTRIES = (
         "a layout that makes every consumer copy its input first",
         cause="layout_copies",
         plausible_wrong=("inserted_casts", "cache_eviction", "redundant_work"),
+    ),
+    Entry(
+        "precision",
+        "a chain of products whose operands lose bits, over partitions of a sequence",
+        cause="precision_path",
+        plausible_wrong=("order_violation", "no_effect", "inserted_casts"),
+    ),
+    Entry(
+        "vtile",
+        "a kernel that prepares its operands again for every tile",
+        cause="redundant_work",
+        plausible_wrong=("launch_bound", "cache_eviction", "wave_quantization"),
+    ),
+    Entry(
+        "order",
+        "retries that let the followers of a message pass it",
+        cause="order_violation",
+        plausible_wrong=("no_effect", "thread_oversubscription", "precision_path"),
+    ),
+    Entry(
+        "bistable",
+        "one program that starts in one of two states",
+        cause="no_effect",
+        plausible_wrong=("cache_eviction", "redundant_work", "gc_pause"),
     ),
 )
 
