@@ -15,7 +15,7 @@ from typing import Any
 
 from argus_bed.contrast import SINGLE_READING
 from argus_bed.errors import ProbeFailed
-from argus_bed.frame import BASELINE, CANDIDATE, Cell, Frame, benign
+from argus_bed.frame import BASELINE, CANDIDATE, Cell, Condition, Frame, benign
 from argus_bed.probe import (
     BARE,
     Bench,
@@ -73,6 +73,26 @@ def absolute(
 def measured(frame: Frame, name: str, blocks: int, stage: str | None) -> list[Measurement]:
     """How a quantity read in both arms is used: as a contrast."""
     return [contrast(frame, name, blocks, stage)]
+
+
+def counterpart(frame: Frame, condition: Condition) -> str | None:
+    """What a derived condition is compared with: the arm that it derives from; where the knob
+    is turned in both arms, the baseline's for the candidate's, and none for the baseline's.
+    """
+    twin = next(
+        (
+            c.name
+            for c in frame.conditions
+            if c.of != condition.of
+            and not c.is_arm
+            and (c.knob, c.value, c.system) == (condition.knob, condition.value, condition.system)
+        ),
+        None,
+    )
+    if twin is None:
+        return condition.of
+    # one plan for the pair: candidate against baseline, the knob turned in both
+    return twin if (condition.of, frame.root(twin)) == (CANDIDATE, BASELINE) else None
 
 
 def samples(taken: Taken, cells: Iterable[Cell], paired: bool = True) -> tuple[Sample, ...]:

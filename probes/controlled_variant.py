@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from argus_bed.probes._paired import block_s, contrast, samples
+from argus_bed.probes._paired import block_s, contrast, counterpart, samples
 
-from argus_bed.frame import BASELINE, CANDIDATE, Cell, Condition, Frame
+from argus_bed.frame import Cell
 from argus_bed.probe import Bench, Observation, Plan, Price, Probe, Target
 
 BLOCKS = (12, 4)  # by default, and in a hurry for effects that are large
@@ -31,7 +31,7 @@ class ControlledVariant(Probe):
     def plans(self, target: Target) -> Iterable[Plan]:
         frame = target.frame
         for condition in frame.conditions[2:]:
-            other = _against(frame, condition)
+            other = counterpart(frame, condition)
             if other is None:
                 continue
             names = (condition.name, other)
@@ -56,23 +56,6 @@ class ControlledVariant(Probe):
         blocks = int(plan.settings["blocks"])
         taken = bench.interleave(plan.conditions, blocks=blocks, steps=0, seed=seed)
         return Observation(samples(taken, plan.reads), overhead=0.0)
-
-
-def _against(frame: Frame, condition: Condition) -> str | None:
-    twin = next(
-        (
-            c.name
-            for c in frame.conditions
-            if c.of != condition.of
-            and not c.is_arm
-            and (c.knob, c.value, c.system) == (condition.knob, condition.value, condition.system)
-        ),
-        None,
-    )
-    if twin is None:
-        return condition.of
-    # one plan for the pair: candidate against baseline, the knob turned in both
-    return twin if (condition.of, frame.root(twin)) == (CANDIDATE, BASELINE) else None
 
 
 controlled_variant = ControlledVariant()
