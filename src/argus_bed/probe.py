@@ -138,6 +138,7 @@ class Plan:
     risk: Risk = "none"
     needs: tuple[str, ...] = ()  # keys of plans that must have run before
     reads: tuple[Cell, ...] = ()  # every cell of which it brings samples
+    kind: str = ""  # of probe, where its name does not say it (a recorded case's is a label)
 
     @property
     def key(self) -> str:

@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from argus_bed.design.information import Information, Method, Table, table
+from argus_bed.design.policies import Predictive
 from argus_bed.errors import UsageError, ValueRejected
 from argus_bed.inference.belief import Belief
 from argus_bed.inference.evidence import merge
@@ -262,6 +264,26 @@ def _parameters(look: Lens, plan: Sequence[Measurement], outcomes: int) -> tuple
         total += share * found.parameters[0]
         error2 += (share * found.parameters[1]) ** 2
     return total, math.sqrt(error2)
+
+
+@one_thread()
+def predictive(
+    belief: Belief, measurements: Sequence[Measurement], *, effort: Effort = CHEAP
+) -> Predictive:
+    """What the hypotheses expect of a plan's outcomes, given everything that was read.
+
+    The same outcomes as for `gains` of that effort. A plan that reads nothing has one
+    outcome, which leaves everything as it is.
+    """
+    look, distinct = lens(belief), once(measurements)
+    prior = look.probability
+    if not distinct:
+        return Predictive(prior.numpy(), np.ones(1), prior.numpy()[None])
+    particles = effort.several if len(distinct) > 1 else effort.particles
+    found = _table(look, distinct, particles, effort.outcomes)
+    weight = (found.mass * prior).sum(1)
+    posterior = torch.softmax(found.log_p + torch.log(prior), 1)
+    return Predictive(prior.numpy(), (weight / weight.sum()).numpy(), posterior.numpy())
 
 
 def to_gain(found: Information, target: Target) -> Gain:

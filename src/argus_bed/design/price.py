@@ -8,7 +8,7 @@ no gain buys its way over them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -96,14 +96,14 @@ def tied(one: Scored, other: Scored, sigmas: float = 2.0) -> bool:
     return low1 <= high2 and low2 <= high1
 
 
-def order(plans: Iterable[Scored]) -> list[Scored]:
+def order[S: Scored](plans: Iterable[S]) -> list[S]:
     """Best first.
 
     By score; among those tied with the best one, by perturbation, then price, then gain,
     then key: what cannot be told apart is decided by how little it disturbs.
     """
     rest = sorted(plans, key=lambda p: (-p.score, -p.gain.bits, p.price_s, p.perturbation, p.key))
-    found: list[Scored] = []
+    found: list[S] = []
     while rest:
         best = rest[0]
         level = [p for p in rest if tied(p, best) and math.isinf(p.score) == math.isinf(best.score)]
@@ -274,8 +274,3 @@ def _added(
 ) -> dict[str, tuple[int, float]]:
     n, total = sums.get(key, (0, 0.0))
     return {**sums, key: (n + 1, total + value)}
-
-
-def cheapest_first(scored: Sequence[Scored]) -> list[Scored]:
-    """By price alone: a baseline policy to compare with."""
-    return sorted(scored, key=lambda p: (p.price_s, p.perturbation, p.key))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from argus_bed.design.policies import Chooser, gain_per_price
 from argus_bed.design.price import learned_prices
 from argus_bed.errors import UnknownName, ValueRejected
 from argus_bed.frame import Frame
@@ -19,7 +20,7 @@ from argus_bed.ledger import Ledger
 from argus_bed.records import Proposal, Run, Status, Verdict
 from argus_bed.report.view import Pair, StudyView
 from argus_bed.study.effects import effect_in_words, effects_of
-from argus_bed.study.knowledge import Knowledge
+from argus_bed.study.knowledge import Knowledge, starting_belief
 from argus_bed.study.measuring import hear, measure
 from argus_bed.study.policy import Policy
 from argus_bed.study.scoring import (
@@ -63,6 +64,12 @@ class Study:
 
     Made by `open_study`. Everything told is in the ledger before a method returns; a
     study opened again under the same name goes on where the last process stopped.
+
+    Parameters
+    ----------
+    choose : puts the plans in order; the first that is worth its price runs next.
+    belief : what is believed before anything is read, over ``system.frame`` and
+        ``hypotheses``, where several studies share it; built here by default.
     """
 
     def __init__(
@@ -76,8 +83,11 @@ class Study:
         seed: int,
         target: Target = "cause",
         spec: Mapping[str, Any] | None = None,
+        choose: Chooser = gain_per_price,
+        belief: Belief | None = None,
     ) -> None:
         self.name = name
+        self.choose = choose
         self.system = system
         self.hypotheses = {h.name: h for h in hypotheses}
         self.policy = policy
@@ -86,9 +96,7 @@ class Study:
         self._ledger = ledger
         self._id = ledger.create_study(name, dict(spec or {}))
         prior = prior_probabilities(hypotheses)
-        single = [h for h in hypotheses if len(h.causes) == 1]
-        pairs = [h for h in hypotheses if len(h.causes) > 1]
-        belief = Belief(single, system.frame, seed=seed, prior=prior, asleep=pairs)
+        belief = belief or starting_belief(hypotheses, system.frame, seed)
         self.priors = prior | belief.probabilities()  # composites asleep count to their causes
         self._knows = Knowledge(belief, policy.decide_at)
         self._approved: frozenset[str] = frozenset()
@@ -136,6 +144,7 @@ class Study:
             self._done(),
             self._means(),
             target=self.target,
+            choose=self.choose,
         )
 
     def _means(self) -> Means:

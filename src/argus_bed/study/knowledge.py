@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from argus_bed.frame import Cell, Frame
+from argus_bed.hypothesis import Hypothesis, prior_probabilities
 from argus_bed.inference.belief import Belief
 from argus_bed.probe import Measurement, Reading, Sample
 from argus_bed.records import ReadingRecord, Run, RunState
@@ -136,6 +137,22 @@ class Knowledge:
             known={**self.known, **{s.cell: s for s in samples if self._cleaner(s)}},
             measured=(*self.measured, *(r.measurement for r in readings)),
         )
+
+
+def starting_belief(hypotheses: Sequence[Hypothesis], frame: Frame, seed: int) -> Belief:
+    """What a study over ``frame`` believes before anything is read; composites sleep.
+
+    Raises
+    ------
+    InferenceError : a model cannot be converted.
+    """
+    return Belief(
+        [h for h in hypotheses if len(h.causes) == 1],
+        frame,
+        seed=seed,
+        prior=prior_probabilities(hypotheses),
+        asleep=[h for h in hypotheses if len(h.causes) > 1],
+    )
 
 
 def divergence(after: Mapping[str, float], before: Mapping[str, float]) -> float:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from argus_bed.design.policies import Chooser, gain_per_price
 from argus_bed.hypothesis import NO_EFFECT, NONE_OF_THESE, Hypothesis, catalogue, select
+from argus_bed.inference.belief import Belief
 from argus_bed.ledger import Ledger
 from argus_bed.records import Status, Verdict
 from argus_bed.study.engine import Listener, Study, _silent
@@ -41,8 +43,13 @@ def study_of(
     policy: Policy | None = None,
     known: dict[str, Hypothesis] | None = None,
     max_causes: int = 2,
+    choose: Chooser = gain_per_price,
+    belief: Belief | None = None,
 ) -> tuple[Study, tuple[str, ...]]:
-    """A study over a recorded case, and the names of the hypotheses that are missing."""
+    """A study over a recorded case, and the names of the hypotheses that are missing.
+
+    choose, belief : see `Study`.
+    """
     library = known or catalogue()
     listed = [h for h in case.hypotheses if h not in (NO_EFFECT, NONE_OF_THESE)]
     present = [h for h in listed if h in library]
@@ -55,6 +62,8 @@ def study_of(
         policy=policy or Policy(budget_s=max(1.0, 2 * total), max_runs=2 * len(case.probes)),
         seed=seed,
         spec={"case": case.name, "seed": seed},
+        choose=choose,
+        belief=belief,
     )
     return study, tuple(h for h in listed if h not in library)
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from argus_bed.contrast import shows_metric
-from argus_bed.design.gain import CHEAP, DEFAULT, Gain, gains, race, separations
+from argus_bed.design.gain import CHEAP, DEFAULT, Gain, gains, predictive, race, separations
+from argus_bed.design.policies import Chooser, Option, gain_per_price
 from argus_bed.design.price import (
     PriceBelief,
     Scored,
     as_announced,
     expected_price,
-    order,
     over_a_cap,
     tied,
 )
@@ -65,6 +66,18 @@ class ScoredPlan:
     def _scored(self) -> Scored:
         name = f"{self.plan.key}>{self.opens}"
         return Scored(name, self.gain, self.price_s, self.perturbation)
+
+    def option(self, belief: Belief) -> Option:
+        """What a policy may see of it."""
+        seen = self._scored()
+        return Option(
+            seen.key,
+            seen.gain,
+            seen.price_s,
+            seen.perturbation,
+            self.plan.kind or self.plan.probe,
+            None if self.opens else partial(predictive, belief, self.measurements),
+        )
 
     @property
     def score(self) -> float:
@@ -116,8 +129,9 @@ def score_plans(
     means: Means,
     *,
     target: Target = "cause",
+    choose: Chooser = gain_per_price,
 ) -> list[ScoredPlan]:
-    """All plans, best first."""
+    """All plans in the order of ``choose``, best first."""
     finished = tuple(done)
     plans = system.plans(known, finished)
     cleaned = [disturbed(p.measurements, system.side_effects(p), known) for p in plans]
@@ -129,7 +143,7 @@ def score_plans(
     ]
     if not any(s.gain.bits >= means.policy.min_gain_bits and not s.blocked for s in found):
         found += _two_steps(system, belief, known, finished, means, found, target)
-    return _ordered(found)
+    return _ordered(found, belief, choose)
 
 
 def worth_running(scored: Iterable[ScoredPlan], policy: Policy) -> list[ScoredPlan]:
@@ -177,10 +191,10 @@ def after_a_failure(worth: Sequence[ScoredPlan], last: Run | None) -> list[Score
     return sorted(worth, key=lambda s: (s.plan.probe == failed.probe, s.plan.key == failed.plan))
 
 
-def _ordered(found: Sequence[ScoredPlan]) -> list[ScoredPlan]:
-    """Best first; what the estimates cannot part goes by how little it disturbs."""
-    named = {s._scored(): s for s in found}
-    return [named[scored] for scored in order(named)]
+def _ordered(found: Sequence[ScoredPlan], belief: Belief, choose: Chooser) -> list[ScoredPlan]:
+    """Best first, as the policy sees it."""
+    named = {s.option(belief): s for s in found}
+    return [named[option] for option in choose(list(named))]
 
 
 def _two_steps(

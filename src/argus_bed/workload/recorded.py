@@ -240,6 +240,7 @@ class RecordedSystem:
             price=Price(0.0, spec.cost_s, min(spec.perturbation, 3.0), "case file"),
             needs=spec.needs,
             reads=tuple(here),
+            kind=spec.kind,
         )
 
 
