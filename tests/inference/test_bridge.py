@@ -13,7 +13,6 @@ from argus_bed.errors import InferenceError
 from argus_bed.frame import Frame
 from argus_bed.hypothesis import Hypothesis, catalogue, compose
 from argus_bed.inference.bridge import INTERPRETED, TorchModel, convert
-from benchmarks.agreement import library_frame
 
 
 def scales() -> None:
@@ -65,11 +64,6 @@ def test_log_density_is_pymcs(build: Callable[[], None]) -> None:
 
 KNOWN = catalogue()
 AS_WRITTEN = Mode(linker="py", optimizer=None)  # without the rewriting that the bridge shares
-
-
-@pytest.fixture(scope="module")
-def library() -> Frame:
-    return library_frame(KNOWN)
 
 
 def whole(name: str) -> Hypothesis:

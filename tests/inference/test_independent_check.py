@@ -8,10 +8,13 @@ from argus_bed.errors import InferenceError
 from argus_bed.frame import Frame
 from argus_bed.hypothesis import Hypothesis, catalogue
 from argus_bed.inference.belief import Belief
-from argus_bed.inference.check import Check, check
+from argus_bed.inference.check import TOLERANCE, Check, check
 from argus_bed.probe import Measurement, Reading
+from benchmarks.agreement import agreement, library_frame, setting, structures
 
 Make = Callable[..., Measurement]
+KNOWN = catalogue()
+ALIKE = structures(KNOWN.values(), library_frame(KNOWN))
 
 
 def readings_of(contrast: Make) -> list[Reading]:
@@ -37,10 +40,18 @@ def test_without_parameters_the_check_is_exact(
 
 
 @pytest.mark.promise("A34")
-def test_particles_agree_with_nuts_and_smc(frame: Frame, contrast: Make) -> None:
-    found = checked(catalogue()["overlap_lost"], frame, readings_of(contrast), 0)
-    assert abs(found.log_evidence_difference) < 0.1 + 3 * found.log_evidence_error
-    found.require("overlap_lost")
+@pytest.mark.parametrize("names", ALIKE.values(), ids=lambda names: names[0])
+def test_particles_agree_with_nuts_and_smc(names: list[str], library: Frame) -> None:
+    """One hypothesis for all whose models are built alike, from readings of its own prior.
+
+    ``benchmarks/agreement.py`` does it for every hypothesis. False-alarm rate: the standard
+    error of the difference is at most 0.033 nat, so that a right one exceeds 0.1 nat in
+    0.3 % of all seeds, which are fixed by the name and were not chosen.
+    """
+    about = setting(KNOWN[names[0]], library, most=6, blocks=2)
+    found = agreement(about, draws=500)
+    assert abs(found.log_evidence_difference) <= TOLERANCE, found
+    found.require(names[0])
 
 
 def test_a_disagreement_is_named() -> None:
