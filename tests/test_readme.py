@@ -47,8 +47,8 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
 
 @pytest.mark.slow
 def test_the_loop_of_the_readme_runs(argus: Callable[..., Any], folder: Path) -> None:
-    """The Python example, in a folder as `init` leaves it."""
+    """The first Python example, in a folder as `init` leaves it."""
     assert argus("init").code == 0
-    (example,) = re.findall(r"```python\n(.*?)```", text("README.md"), flags=re.DOTALL)
+    example, *_ = re.findall(r"```python\n(.*?)```", text("README.md"), flags=re.DOTALL)
     exec(compile(example, "README.md", "exec"), {"__name__": "example"})
     assert argus("status", "--study", "why-slow").code == 0
