@@ -300,16 +300,22 @@ class Anatomy:
             dtype=float,
         )
 
-    def step_log_ratio(self) -> Any:
-        """log T[c] / T[baseline], one entry per condition."""
+    def _totals(self) -> Any:
+        """The time of a step in each condition, in shares of the baseline step without what
+        a mechanism takes there.
+        """
         pt = self._pt
         total = pt.ones(len(self.frame.conditions)) + self._extra
         if self._local_matters():
             saved = -self.kappa * self.share * pt.expm1(self.local)
             total = total - saved * self._derives_from_candidate()
+        return pt.clip(total, 1e-3, np.inf)
+
+    def step_log_ratio(self) -> Any:
+        """log T[c] / T[baseline], one entry per condition."""
+        log_total = self._pt.log(self._totals())
         # relative to the baseline's own total: a mechanism may sit in the baseline
-        total = pt.clip(total, 1e-3, np.inf)
-        return pt.log(total) - pt.log(total[0])
+        return log_total - log_total[0]
 
     def _local_matters(self) -> bool:
         return not (isinstance(self.local, float) and self.local == 0.0)
@@ -317,7 +323,7 @@ class Anatomy:
     def finish(self, causes: Sequence[str] = ()) -> None:
         """Register ``cells`` and ``free``, both of shape (cells,), in the PyMC model, and
         ``parts``, of shape (causes,): what the candidate's step has more of each cause than
-        the baseline's, in shares of the baseline step.
+        the baseline's, in shares of the candidate's step.
         """
         pm, pt = self._pm, self._pt
         frame = self.frame
@@ -343,7 +349,7 @@ class Anatomy:
         free2 = free2 + self._stage_cells() * self._by_cell(lost) ** 2
         if causes:
             parts = [pt.as_tensor(self._parts.get(c, 0.0)) for c in causes]
-            pm.Deterministic("parts", pt.stack(parts))
+            pm.Deterministic("parts", pt.stack(parts) / self._totals()[1])
         pm.Deterministic("cells", value)
         pm.Deterministic("free", pt.sqrt(pt.zeros(len(frame.cells)) + free2))
 

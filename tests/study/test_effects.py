@@ -70,3 +70,18 @@ def test_one_cause_takes_what_the_step_lost():
     (share,) = effects_of(belief(data_wait=2.0), ("data_starvation",))
     assert share.median == pytest.approx(0.35 / 1.35, abs=0.05)
     assert not share.confounded
+
+
+def test_the_share_is_of_the_candidate_as_it_is():
+    """Faster by a local change and slower by a cause: what the cause takes is of that step."""
+    known = catalogue()
+    frame = Frame("step_time", ARMS, (), FRAME.cells, "faster")
+    begun = Belief([known["gc_pause"], known["data_starvation"]], frame, seed=7)
+    here = {Cell("step_time", c.name): 30 for c in ARMS}
+    (planned,) = planned_readings(frame, here, {})
+    after = begun.update([Reading(planned, math.log(0.8))])
+    values, weights = after.parts("gc_pause")
+    shorter = float(weights @ values[:, 0])
+    extra = after.samples("gc_pause")[0]["gc_pause_extra"]
+    # 0.8 of the baseline step remains, with the extra time in it
+    assert shorter == pytest.approx(float(weights @ extra) / 0.8, rel=0.1)

@@ -239,7 +239,7 @@ class Belief:
 
     def parts(self, hypothesis: str) -> tuple[Array, Array]:
         """What the candidate's step has more of each cause than the baseline's, in shares
-        of the baseline step, (particles, causes), and weights (particles,).
+        of the candidate's step, (particles, causes), and weights (particles,).
         """
         held, model = self.particles(hypothesis), self.model(hypothesis)
         found = model.outputs(held.theta).get("parts", held.theta.new_zeros(len(held.theta), 0))

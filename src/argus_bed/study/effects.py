@@ -29,8 +29,7 @@ def effects_of(belief: Belief, causes: Sequence[str]) -> tuple[EffectShare, ...]
     for h in holding:
         parts, w = belief.parts(h.name)
         if parts.shape[1] == len(h.causes):
-            of_step = parts / (1.0 + parts.clip(0.0).sum(1, keepdims=True))
-            drawn.append(of_step[:, [h.causes.index(c) for c in causes]])
+            drawn.append(parts[:, [h.causes.index(c) for c in causes]])
             weights.append(w * shares[h.name])
     if not drawn:
         return ()
