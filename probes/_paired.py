@@ -13,7 +13,7 @@ from math import ceil, log, sqrt
 from statistics import median
 from typing import Any
 
-from argus_bed.contrast import SINGLE_READING
+from argus_bed.contrast import BLOCK_READING
 from argus_bed.errors import ProbeFailed
 from argus_bed.frame import BASELINE, CANDIDATE, Cell, Condition, Frame, benign
 from argus_bed.probe import (
@@ -52,9 +52,9 @@ def contrast(
 ) -> Measurement:
     """``name`` in one condition against another, over ``blocks`` pairs."""
     cell, other = Cell(name, condition, stage), Cell(name, against, stage)
-    noise = SINGLE_READING[quantity(name).family] * sqrt(2 / blocks)
+    noise = BLOCK_READING[quantity(name).family] * sqrt(2 / blocks)
     spread, coincidence = benign(frame, cell, other)
-    return Measurement(cell, other, max(noise, 1e-6), spread, coincidence, 4.0)
+    return Measurement(cell, other, max(noise, 1e-6), spread, coincidence, 4.0, n=blocks)
 
 
 def absolute(
@@ -63,11 +63,11 @@ def absolute(
     """``name`` in one condition by itself, over ``blocks`` blocks."""
     cell = Cell(name, condition, stage)
     about = quantity(name)
-    noise = SINGLE_READING[about.family] / sqrt(blocks)
+    noise = BLOCK_READING[about.family] / sqrt(blocks)
     spread, coincidence = benign(frame, cell, None)
     if about.family is Family.FLAG:
         return Measurement(cell, None, 1e-6, spread, coincidence, 4.0, "bernoulli")
-    return Measurement(cell, None, max(noise, 1e-6), spread, coincidence, 4.0)
+    return Measurement(cell, None, max(noise, 1e-6), spread, coincidence, 4.0, n=blocks)
 
 
 def measured(frame: Frame, name: str, blocks: int, stage: str | None) -> list[Measurement]:

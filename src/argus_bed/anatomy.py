@@ -67,7 +67,8 @@ ACCRUES = ("involuntary_switches",)  # counts that grow with the time that a ste
 Spent = Literal["busy", "waiting", "either"]
 ANY: tuple[bool | None, ...] = (True, False, None)
 LOCAL_SPREAD = {"faster": (-0.6, 0.6), "same": (0.0, 0.0), "unknown": (0.0, 0.4)}
-"""Normal(mean, sd) of the log ratio of the changed part, by what the change was meant to do."""
+"""Centre and scale of the log ratio of the changed part, by what the change was meant to do."""
+LOCAL_DOF = 4.0  # of its Student-t: most changes are small, a few are tenfold; assumption
 
 
 @dataclass
@@ -329,7 +330,10 @@ class Anatomy:
         frame = self.frame
         if self.local is None:
             mean, sd = LOCAL_SPREAD[frame.intent]
-            self.local = pm.Normal("local", mean, sd) if sd > 0 else mean
+            if sd > 0:
+                self.local = pm.StudentT("local", nu=LOCAL_DOF, mu=mean, sigma=sd)
+            else:
+                self.local = mean
         step = self.step_log_ratio()
         by_cell = self._metric_weights() * self._by_cell(step)
         value = pt.zeros(len(frame.cells)) + self._shift + by_cell

@@ -25,6 +25,9 @@ SINGLE_READING: dict[Family, float] = {
     Family.STATE: 0.02,
     Family.FLAG: 0.0,
 }
+BLOCK_READING = SINGLE_READING | {Family.DURATION: 0.01, Family.RATE: 0.01}
+"""The same for a block of a tenth of a second, run side by side with others (assumption, until
+the study has seen its own blocks)."""
 # Quantities that mean something without a comparison.
 ABSOLUTE = {"bandwidth_ratio", "neighbour_slowdown", "kernel_name_changed", "delay_slope"}
 
@@ -54,16 +57,16 @@ def planned_readings(
             continue
         if cell not in here and against not in here:
             continue
-        n = min(reach[cell], reach[against]) if against else reach[cell]
+        n = max(min(reach[cell], reach[against]) if against else reach[cell], 1)
         spread, coincidence = benign(frame, cell, against)
         earlier = [known[c] for c in (cell, against) if c is not None and c not in here]
         for sample in earlier:  # this run's own instrument is the study's to judge
             coincidence = 1.0 - (1.0 - coincidence) * (1.0 - sample.doubt)
-        noise = single * (2**0.5 if against else 1.0) / max(n, 1) ** 0.5
+        noise = single * (2**0.5 if against else 1.0) / n**0.5
         family: Literal["student", "bernoulli"] = (
             "bernoulli" if about.family is Family.FLAG else "student"
         )
-        yield Measurement(cell, against, max(noise, 1e-6), spread, coincidence, 4.0, family)
+        yield Measurement(cell, against, max(noise, 1e-6), spread, coincidence, 4.0, family, n)
 
 
 def partner(frame: Frame, cell: Cell, reach: Mapping[Cell, int]) -> Cell | None:

@@ -38,6 +38,7 @@ class Measurement:
     benign : sd of the cell itself between conditions; repeating does not average it out.
     coincidence : probability of a move unrelated to the question, or of a void reading.
     dof : degrees of freedom of the Student-t.
+    n : values of which a plan takes the median; once read, ``noise`` says all and it is 1.
     family : ``bernoulli`` reads a flag whose log odds is the cell.
     """
 
@@ -48,6 +49,7 @@ class Measurement:
     coincidence: float = 0.0
     dof: float = 4.0
     family: ReadingFamily = "student"
+    n: int = 1
 
     @property
     def key(self) -> tuple[Cell, Cell | None]:

@@ -243,17 +243,14 @@ def test_a_study_follows_another_policy() -> None:
         default = study.score()
         other = score_plans(
             study.system,
-            study._knows.belief,
-            {},
+            study._knows,
             (),
             study._means(),
             choose=policy("gain_alone"),
         )
         assert {s.plan.key for s in other} == {s.plan.key for s in default}
         assert other[0].gain.bits == max(s.gain.bits for s in other)
-        edges = score_plans(
-            study.system, study._knows.belief, {}, (), study._means(), choose=edge_cutting
-        )
+        edges = score_plans(study.system, study._knows, (), study._means(), choose=edge_cutting)
         assert {s.plan.key for s in edges} == {s.plan.key for s in default}
         study.choose = policy("gain_alone")
         assert study.ask()[0].plan == other[0].plan.key

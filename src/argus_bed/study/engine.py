@@ -23,6 +23,7 @@ from argus_bed.study.effects import effect_in_words, effects_of
 from argus_bed.study.knowledge import Knowledge, starting_belief
 from argus_bed.study.measuring import hear, measure
 from argus_bed.study.policy import Policy
+from argus_bed.study.proposing import predictions, proposal_of
 from argus_bed.study.scoring import (
     Means,
     ScoredPlan,
@@ -37,12 +38,7 @@ from argus_bed.study.scoring import (
 )
 from argus_bed.study.showing import dataframe, view_of, write_report
 from argus_bed.study.system import System
-from argus_bed.study.telling import (
-    predictions,
-    proposal_of,
-    samples_told,
-    told_run,
-)
+from argus_bed.study.telling import samples_told, told_run
 from argus_bed.study.verdict import Standing, judge, lacks_comparison
 
 if TYPE_CHECKING:
@@ -139,8 +135,7 @@ class Study:
         """Every plan with its expected gain and price, best first."""
         return score_plans(
             self.system,
-            self._knows.belief,
-            self._knows.known,
+            self._knows,
             self._done(),
             self._means(),
             target=self.target,

@@ -17,6 +17,7 @@ from argus_bed.inference.belief import Belief
 from argus_bed.probe import Measurement, Reading, Sample
 from argus_bed.records import ReadingRecord, Run, RunState
 from argus_bed.study.readings import Read, to_readings
+from argus_bed.study.scatter import UNSEEN, Scatter
 from argus_bed.study.telling import record_of, to_samples
 from argus_bed.study.verdict import unconsidered
 
@@ -30,6 +31,7 @@ class Knowledge:
     runs : ended ones by number.
     known : latest sample of each cell, of those least in doubt.
     measured : what entered the likelihood, in the order of reading.
+    scatter : how far single readings were seen to scatter.
     """
 
     belief: Belief
@@ -37,6 +39,7 @@ class Knowledge:
     runs: Mapping[int, Run] = field(default_factory=dict)
     known: Mapping[Cell, Sample] = field(default_factory=dict)
     measured: tuple[Measurement, ...] = ()
+    scatter: Scatter = UNSEEN
 
     @property
     def frame(self) -> Frame:
@@ -104,7 +107,7 @@ class Knowledge:
 
         dropped : planned readings that the instrument voids.
         """
-        reads = to_readings(self.frame, measurements, samples, self.known)
+        reads = to_readings(self.frame, measurements, samples, self.known, self.scatter)
         reads += [Read(m, None, why_not="the instrument voids it") for m in dropped]
         readings = [r.reading for r in reads if r.reading is not None]
         belief = self._updated(self.belief, readings)
@@ -136,6 +139,7 @@ class Knowledge:
             belief=belief,
             known={**self.known, **{s.cell: s for s in samples if self._cleaner(s)}},
             measured=(*self.measured, *(r.measurement for r in readings)),
+            scatter=self.scatter.after(samples),
         )
 
 

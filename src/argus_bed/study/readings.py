@@ -1,10 +1,8 @@
 """From what a run read to what enters the likelihood.
 
 Samples arrive in units; a `Reading` is one link-space number with its noise. Paired
-samples are compared index by index. The centre is the median and the spread comes from
-the median absolute deviation, shrunk towards the planned noise as by three earlier
-readings; a median of n normal readings has 1.2533 times the standard error of their
-mean (any textbook on robust statistics, for example Huber and Ronchetti, 2009).
+samples are compared index by index. The centre is the median; how far single readings
+scatter is known from the plan, from earlier runs and from their own deviation (`scatter`).
 """
 
 from __future__ import annotations
@@ -17,13 +15,10 @@ from statistics import median
 from argus_bed.frame import Cell, Frame
 from argus_bed.probe import Measurement, Reading, Sample, SideEffect
 from argus_bed.quantity import TENTH, Family, Link, quantity
+from argus_bed.study.scatter import UNSEEN, Scatter, Spread, noise_of_median, stated
 
-PRIOR_READINGS = 3.0  # weight of the planned noise against the readings' own spread
-MEDIAN_EFFICIENCY = 1.2533  # standard error of a median over that of a mean, normal data
-MAD_TO_SD = 1.4826
 UNPAIRED_DRIFT = 0.02  # sd between two readings of one arm apart in time (assumption)
 SETTING_VOIDS = 0.9  # catalogue section 2: timing events with one hardware queue, P = 0.9
-MAX_DOF = 30.0
 COUNT_CAP = math.log(50.0)
 """From nothing to fifty is as telling as from nothing to a million."""
 
@@ -94,12 +89,14 @@ def to_readings(
     measurements: Iterable[Measurement],
     now: Sequence[Sample],
     before: Mapping[Cell, Sample],
+    scatter: Scatter = UNSEEN,
 ) -> list[Read]:
     """Turn the samples of one run into readings of the planned measurements.
 
     Parameters
     ----------
     now : samples of this run. before : latest earlier sample of each cell.
+    scatter : what earlier runs showed of it.
     """
     here = {s.cell: s for s in now}
     found = []
@@ -109,14 +106,14 @@ def to_readings(
             found.append(Read(planned, None, why_not="the run gave no value for it"))
             continue
         if planned.against is None:
-            found.append(_absolute(frame, planned, sample, here, before))
+            found.append(_absolute(planned, sample, here, before))
             continue
         other = here.get(planned.against) or before.get(planned.against)
         if other is None or not other.values:
             found.append(Read(planned, None, sample.values, why_not="nothing to compare it with"))
             continue
         same_run = planned.cell in here and planned.against in here
-        found.append(_contrast(frame, planned, sample, other, same_run, here, before))
+        found.append(_contrast(planned, sample, other, same_run, here, before, scatter))
     return found
 
 
@@ -130,7 +127,6 @@ def _step_of(cell: Cell, *stores: Mapping[Cell, Sample]) -> float | None:
 
 
 def _absolute(
-    frame: Frame,
     planned: Measurement,
     sample: Sample,
     here: Mapping[Cell, Sample],
@@ -145,17 +141,18 @@ def _absolute(
         if step is None:
             return Read(planned, None, sample.values, why_not="the step time is not known yet")
         values = [v / step for v in values]
-    return Read(planned, _summary(planned, [about.to_link(v) for v in values]), sample.values)
+    linked = [about.to_link(v) for v in values]
+    return Read(planned, _summary(planned, linked, stated(planned)), sample.values)
 
 
 def _contrast(
-    frame: Frame,
     planned: Measurement,
     sample: Sample,
     other: Sample,
     same_run: bool,
     here: Mapping[Cell, Sample],
     before: Mapping[Cell, Sample],
+    scatter: Scatter,
 ) -> Read:
     about = quantity(sample.cell.quantity)
     mine, theirs = list(sample.values), list(other.values)
@@ -172,14 +169,14 @@ def _contrast(
     paired = same_run and sample.paired and other.paired and len(a) == len(b)
     if paired:
         differences = [x - y for x, y in zip(a, b, strict=True)]
-        found = _capped(_summary(planned, differences), cap)
+        found = _capped(_summary(planned, differences, scatter.of_one(planned)), cap)
         return Read(planned, found, sample.values, other.values)
     drift = 0.0 if same_run and sample.paired else UNPAIRED_DRIFT
-    one = _summary(planned, a, math.sqrt(0.5))
-    two = _summary(planned, b, math.sqrt(0.5))
+    of_each = stated(planned, math.sqrt(0.5))
+    one, two = _summary(planned, a, of_each), _summary(planned, b, of_each)
     noise = math.sqrt(one.measurement.noise**2 + two.measurement.noise**2 + drift**2)
     dof = min(one.measurement.dof, two.measurement.dof)
-    reading = Reading(replace(planned, noise=noise, dof=dof), one.value - two.value)
+    reading = Reading(replace(one.measurement, noise=noise, dof=dof), one.value - two.value)
     reading = _capped(reading, cap)
     return Read(planned, reading, sample.values, other.values)
 
@@ -188,17 +185,9 @@ def _capped(reading: Reading, cap: float) -> Reading:
     return replace(reading, value=min(max(reading.value, -cap), cap))
 
 
-def _summary(planned: Measurement, values: Sequence[float], share_of_noise: float = 1.0) -> Reading:
-    """Median and its noise; a single value keeps the noise that was planned for it."""
-    n = len(values)
-    centre = median(values)
-    prior_sd = planned.noise * share_of_noise
-    if n == 1:
-        return Reading(replace(planned, noise=prior_sd), centre)
-    # what the plan expects of one reading, from what it expects of the median of n
-    expected = prior_sd * math.sqrt(n) / MEDIAN_EFFICIENCY
-    own = MAD_TO_SD * median(abs(v - centre) for v in values)
-    spread = math.sqrt((PRIOR_READINGS * expected**2 + (n - 1) * own**2) / (PRIOR_READINGS + n - 1))
-    noise = MEDIAN_EFFICIENCY * spread / math.sqrt(n)
-    dof = min(PRIOR_READINGS + n - 1, MAX_DOF)
-    return Reading(replace(planned, noise=noise, dof=dof), centre)
+def _summary(planned: Measurement, values: Sequence[float], one: Spread) -> Reading:
+    """Median and its noise; ``one`` is what a single value was expected to scatter by."""
+    if len(values) == 1:
+        return Reading(replace(planned, noise=one.sd, n=1), values[0])
+    noise, dof = noise_of_median(values, one)
+    return Reading(replace(planned, noise=noise, dof=dof, n=1), median(values))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
@@ -22,11 +22,12 @@ from argus_bed.design.price import (
     tied,
 )
 from argus_bed.design.price import score as bits_per_second
-from argus_bed.frame import Cell, Frame
+from argus_bed.frame import Frame
 from argus_bed.inference.belief import Belief
 from argus_bed.probe import Measurement, Plan, Sample
 from argus_bed.records import PriceBasis, Run, RunState
 from argus_bed.report.view import Pair
+from argus_bed.study.knowledge import Knowledge
 from argus_bed.study.policy import Policy
 from argus_bed.study.readings import disturbed, doubted
 from argus_bed.study.system import System
@@ -123,8 +124,7 @@ class Means:
 
 def score_plans(
     system: System,
-    belief: Belief,
-    known: Mapping[Cell, Sample],
+    knows: Knowledge,
     done: Iterable[str],
     means: Means,
     *,
@@ -133,8 +133,9 @@ def score_plans(
 ) -> list[ScoredPlan]:
     """All plans in the order of ``choose``, best first."""
     finished = tuple(done)
-    plans = system.plans(known, finished)
-    cleaned = [disturbed(p.measurements, system.side_effects(p), known) for p in plans]
+    belief = knows.belief
+    plans = system.plans(knows.known, finished)
+    cleaned = [_useful(system, knows, plan) for plan in plans]
     prices = [means.price(plan) for plan in plans]
     expected = race(belief, cleaned, prices, target=target, rounds=(CHEAP, DEFAULT))
     found = [
@@ -142,8 +143,14 @@ def score_plans(
         for plan, measurements, gain, price in zip(plans, cleaned, expected, prices, strict=True)
     ]
     if not any(s.gain.bits >= means.policy.min_gain_bits and not s.blocked for s in found):
-        found += _two_steps(system, belief, known, finished, means, found, target)
+        found += _two_steps(system, knows, finished, means, found, target)
     return _ordered(found, belief, choose)
+
+
+def _useful(system: System, knows: Knowledge, plan: Plan) -> tuple[Measurement, ...]:
+    """What a plan is expected to read, with the noise and doubt that are known by now."""
+    kept = disturbed(plan.measurements, system.side_effects(plan), knows.known)
+    return knows.scatter.expects(kept)
 
 
 def worth_running(scored: Iterable[ScoredPlan], policy: Policy) -> list[ScoredPlan]:
@@ -199,8 +206,7 @@ def _ordered(found: Sequence[ScoredPlan], belief: Belief, choose: Chooser) -> li
 
 def _two_steps(
     system: System,
-    belief: Belief,
-    known: Mapping[Cell, Sample],
+    knows: Knowledge,
     done: tuple[str, ...],
     means: Means,
     singles: Sequence[ScoredPlan],
@@ -217,20 +223,17 @@ def _two_steps(
         if first.blocked:
             continue
         read = [Sample(c, (1.0,)) for c in first.plan.reads]
-        read = doubted(read, system.side_effects(first.plan), known)
-        reached = {**known, **{s.cell: s for s in read}}
+        read = doubted(read, system.side_effects(first.plan), knows.known)
+        reached = {**knows.known, **{s.cell: s for s in read}}
         for second in system.plans(reached, (*done, first.plan.probe)):
             fresh = second.measurements != before.get(second.key, ())
             if second.key == first.plan.key or not fresh or unlimited.blocked(second):
                 continue
-            both = (
-                *first.measurements,
-                *disturbed(second.measurements, system.side_effects(second), known),
-            )
+            both = (*first.measurements, *_useful(system, knows, second))
             pairs.append((first, second, both))
     if not pairs:
         return []
-    expected = gains(belief, [both for _, _, both in pairs], target=target)
+    expected = gains(knows.belief, [both for _, _, both in pairs], target=target)
     return [
         replace(
             first,
