@@ -15,6 +15,7 @@ from argus_bed.hypothesis import hypothesis
         "3530 GB/s reported on a part with 864 GB/s of memory bandwidth (public report)",
         "assumption: warm against cold differs by about 1.4x, 1.1 to 4x",
     ),
+    presumes_faster=True,
 )
 def hot_cache_benchmark(step: Anatomy) -> None:
     # in the application the part is as slow as cold, or slower than what it replaced

@@ -18,6 +18,7 @@ from argus_bed.hypothesis import hypothesis
         "assumption: the part became 1.65x faster, 1.2 to 3.7x",
         "zoo `flat`: 2.3x faster, -0.5 to +2 % end to end",
     ),
+    presumes_faster=True,
 )
 def off_critical_path(step: Anatomy) -> None:
     # hidden behind something longer (kappa near 0); a part that is merely small is

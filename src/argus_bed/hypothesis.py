@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from argus_bed.anatomy import Anatomy
 from argus_bed.discovery import discover
 from argus_bed.errors import ArgusBedError, ConfigError, UnknownName, in_a_line
-from argus_bed.frame import Frame
+from argus_bed.frame import Frame, Intent
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -45,6 +45,9 @@ NONE_OF_THESE = "none_of_these"
 SECOND_CAUSE = 0.1
 """Prior odds of two causes at once against one (assumption: one is ten times as common)."""
 
+BY_THE_WAY = 0.1
+"""Odds that a change which was to leave speed alone made its part faster (assumption)."""
+
 
 @dataclass(frozen=True, eq=False)
 class Hypothesis:
@@ -62,6 +65,8 @@ class Hypothesis:
     confused_with : names of the closest rivals.
     sources : where the claim and its priors come from.
     weight : prior odds against an ordinary mechanism.
+    presumes_faster : it explains why a gain in the changed part does not show, and so is
+        improbable where the change was not meant to make anything faster.
     together_with : prior odds that this cause and the one named are at work at once, where
         they are known to need each other (`SECOND_CAUSE` is for pairs nobody knows).
     causes : names of the mechanisms in it; two for a composite.
@@ -77,8 +82,13 @@ class Hypothesis:
     confused_with: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     weight: float = 1.0
+    presumes_faster: bool = False
     together_with: Mapping[str, float] = field(default_factory=dict)
     causes: tuple[str, ...] = ()
+
+    def odds(self, intent: Intent) -> float:
+        """Prior odds against an ordinary mechanism, of a change that was meant as ``intent``."""
+        return self.weight * (BY_THE_WAY if self.presumes_faster and intent == "same" else 1.0)
 
     def model(self, frame: Frame) -> pm.Model:
         """The PyMC model over ``frame``.
@@ -110,6 +120,7 @@ def hypothesis(
     confused_with: Iterable[str] = (),
     sources: Iterable[str] = (),
     weight: float = 1.0,
+    presumes_faster: bool = False,
     together_with: Mapping[str, float] | None = None,
 ) -> Callable[[Callable[[Anatomy], None]], Hypothesis]:
     """Turn a function on an `Anatomy` into a `Hypothesis` that bears the function's name.
@@ -150,6 +161,7 @@ def hypothesis(
             confused_with=tuple(confused_with),
             sources=tuple(sources),
             weight=weight,
+            presumes_faster=presumes_faster,
             together_with=pairs,
             causes=(changes.__name__,),
         )
@@ -180,6 +192,7 @@ def compose(first: Hypothesis, second: Hypothesis, *, odds: float = SECOND_CAUSE
         confused_with=(first.name, second.name),
         sources=(*first.sources, *second.sources),
         weight=first.weight * second.weight * odds,
+        presumes_faster=first.presumes_faster or second.presumes_faster,
         causes=(*first.causes, *second.causes),
     )
 
@@ -231,8 +244,10 @@ def select(
     return (*single, *pairs)
 
 
-def prior_probabilities(hypotheses: Iterable[Hypothesis]) -> dict[str, float]:
-    """Prior probability of each hypothesis: its weight over the sum of weights."""
-    listed = list(hypotheses)
-    total = math.fsum(h.weight for h in listed)
-    return {h.name: h.weight / total for h in listed}
+def prior_probabilities(
+    hypotheses: Iterable[Hypothesis], intent: Intent = "unknown"
+) -> dict[str, float]:
+    """Prior probability of each hypothesis: its odds over the sum of all."""
+    odds = {h.name: h.odds(intent) for h in hypotheses}
+    total = math.fsum(odds.values())
+    return {name: of / total for name, of in odds.items()}

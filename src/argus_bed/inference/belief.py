@@ -74,7 +74,8 @@ class Belief:
             raise UsageError(f"hypotheses = {names}: at least one, each name once")
         self.hypotheses = tuple(hypotheses)
         self.frame, self.seed = frame, seed
-        self.prior = _normal(prior or prior_probabilities((*hypotheses, *asleep)), names)
+        every = prior_probabilities((*hypotheses, *asleep), frame.intent)
+        self.prior = _normal(prior or every, names)
         self.evidence = Evidence()
         self._updates = 0
         self._models: dict[str, TorchModel] = {}

@@ -91,7 +91,7 @@ class Study:
         self.target: Target = target
         self._ledger = ledger
         self._id = ledger.create_study(name, dict(spec or {}))
-        prior = prior_probabilities(hypotheses)
+        prior = prior_probabilities(hypotheses, system.frame.intent)
         belief = belief or starting_belief(hypotheses, system.frame, seed)
         self.priors = prior | belief.probabilities()  # composites asleep count to their causes
         self._knows = Knowledge(belief, policy.decide_at)

@@ -154,7 +154,7 @@ def starting_belief(hypotheses: Sequence[Hypothesis], frame: Frame, seed: int) -
         [h for h in hypotheses if len(h.causes) == 1],
         frame,
         seed=seed,
-        prior=prior_probabilities(hypotheses),
+        prior=prior_probabilities(hypotheses, frame.intent),
         asleep=[h for h in hypotheses if len(h.causes) > 1],
     )
 

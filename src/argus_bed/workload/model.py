@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from argus_bed.errors import ConfigError, UnknownName
-from argus_bed.frame import BASELINE, CANDIDATE, Condition, Frame, Stage
+from argus_bed.frame import BASELINE, CANDIDATE, Condition, Frame, Intent, Stage
 from argus_bed.probe import Risk, Sweep
 from argus_bed.quantity import quantity
 
@@ -162,7 +162,7 @@ class Workload:
     stages: tuple[Stage, ...] = ()
     knobs: tuple[Knob, ...] = ()
     metric: str = "step_time"
-    intent: Literal["faster", "same", "unknown"] = "unknown"
+    intent: Intent = "unknown"
     operations: Mapping[str, Callable[[Any], Callable[[], Any]]] = field(default_factory=dict)
     report: Callable[[Any], Mapping[Any, float]] | None = None
     reports: tuple[Key, ...] = ()

@@ -125,7 +125,7 @@ def draw_truths(
 
     if n < 1:
         raise ValueRejected(f"n={n}: draw at least one truth")
-    prior = prior_probabilities(hypotheses)
+    prior = prior_probabilities(hypotheses, frame.intent)
     rng = np.random.default_rng(seed)
     names = list(prior)
     drawn = rng.choice(len(names), size=n, p=list(prior.values()))
