@@ -12,7 +12,8 @@ OTHERS = [h for h in KNOWN.values() if not h.presumes_faster]
 
 
 def test_a_lost_gain_is_improbable_only_where_none_was_meant() -> None:
-    assert PRESUMING and OTHERS
+    assert PRESUMING
+    assert OTHERS
     meant = prior_probabilities(KNOWN.values(), "faster")
     not_meant = prior_probabilities(KNOWN.values(), "same")
     other = OTHERS[0].name
