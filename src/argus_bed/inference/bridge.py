@@ -8,6 +8,7 @@ and translated operation by operation with PyTensor's PyTorch dispatch, called e
 from __future__ import annotations
 
 import math
+import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,6 +38,11 @@ Translated = Callable[..., tuple[Any, ...]]
 POOL = 4096
 INTERPRETED = Mode(linker="py", optimizer="fast_compile")
 """For functions that are called once: a compiled one takes seconds to make."""
+
+_generated = tempfile.TemporaryDirectory(prefix="argus-bed-generated-")
+"""Source that PyTensor writes for what it translates; by itself it leaves it lying around."""
+if not config.generated_src_dir:
+    config.generated_src_dir = _generated.name
 
 
 @dataclass(frozen=True)
